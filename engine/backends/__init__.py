@@ -1,0 +1,1 @@
+"""Backends: one Model each."""

@@ -1,0 +1,79 @@
+"""What the engine tells while it works: frozen, tagged, and the same in a process or over the pipe."""
+
+from typing import Literal
+
+from engine.config import Frozen, Speculation
+from engine.stats import Answer, Source
+
+Origin = Literal["target", "lookup", "model"]
+
+
+class Event(Frozen, tag=True):
+    """Anything that the engine says."""
+
+
+class Loading(Event):
+    """A model is being loaded or measured; `share` runs from 0 to 1."""
+
+    what: str
+    share: float
+
+
+class Loaded(Event):
+    """The pair is ready."""
+
+    target: str
+    draft: str | None
+    n_ctx: int
+    device: str
+    notes: list[str] = []
+    """Sentences for the user: why a draft was refused, what strict exactness costs."""
+
+
+class Reading(Event):
+    """The prompt is being read: `reused` tokens came from the cache, `done` of `total` are read."""
+
+    model: Literal["target", "draft"]
+    reused: int
+    done: int
+    total: int
+
+
+class Tokens(Event):
+    """What one round brought: new text (it may be empty while a character or a stop string is open)."""
+
+    text: str
+    ids: list[int]
+    origins: list[Origin]
+
+
+class Round(Event):
+    """The figures of one round."""
+
+    source: Source | None
+    drafted: int
+    accepted: int
+    emitted: int
+    ms: float
+    context: int
+    """Tokens of the conversation so far."""
+    plan: str
+    speculation: Speculation
+    """The setting in force in this round."""
+
+
+class Finished(Event):
+    """The last event of an answer."""
+
+    answer: Answer
+
+
+class Failed(Event):
+    """A request or a load failed; `message` is one line for the user, `kind` the error's name."""
+
+    kind: str
+    message: str
+
+
+AnswerEvent = Reading | Tokens | Round | Finished
+HostEvent = Loading | Loaded | Reading | Tokens | Round | Finished | Failed

@@ -1,0 +1,107 @@
+"""The record of one answer, in the shape that `--json` prints, and what its figures mean.
+
+drafted: tokens really sent to the target as drafts (no padding).  accepted: those kept, never the target's own.
+acceptance_rate = accepted / drafted.  acceptance_per_test = accepted / (accepted + refusals), a refusal being the
+one token at which a round stopped.  by_position[i] = accepted at i / drafted at i.  mean_tokens_per_round =
+emitted / rounds, plain rounds included.  decode_tps = (emitted - tokens of the first round) / (end of the last
+round - end of the first round).  prompt_tps counts tokens read, not reused.  An undefined figure is None.
+"""
+
+from typing import Literal
+
+from engine.config import CacheType, Exactness, Frozen, Mode, Rule
+
+Finish = Literal["stop", "length", "context_full", "cancelled"]
+StopKind = Literal["eos", "string"]
+Source = Literal["lookup", "model"]
+
+
+class Settings(Frozen):
+    """What the answer was made with."""
+
+    seed: int
+    temperature: float
+    exact: Exactness
+    kv: CacheType
+    flash_attention: Literal["on", "off"]
+    threads: int
+    device: str
+    n_ctx: int
+
+
+class Receipt(Frozen):
+    """Prompt tokens that one model found in its cache, and those it read."""
+
+    reused: int = 0
+    read: int = 0
+
+
+class CacheReceipts(Frozen):
+    """The receipts of both models; draft is None where there is no draft model."""
+
+    prompt_tokens: int
+    target: Receipt
+    draft: Receipt | None
+
+
+class Timings(Frozen):
+    """Seconds and tokens per second; see the module for the definitions."""
+
+    load_s: float
+    ttft_s: float | None
+    prompt_s: float
+    prompt_tps: float | None
+    decode_s: float | None
+    decode_tps: float | None
+
+
+class SourceCount(Frozen):
+    """Drafts of one source."""
+
+    drafted: int = 0
+    accepted: int = 0
+
+
+class SpeculationStats(Frozen):
+    """What drafting did in one answer."""
+
+    mode: Mode
+    length: int | None
+    width_limit: int | None
+    """Most tokens that one verifying pass may hold in strict exactness; None: any."""
+    rule: Rule
+    rounds: int
+    drafted: int
+    accepted: int
+    acceptance_rate: float | None
+    acceptance_per_test: float | None
+    mean_tokens_per_round: float | None
+    by_source: dict[str, SourceCount]
+    by_position: list[float | None]
+    plan: str
+
+
+class Verdict(Frozen):
+    """How sure it is that a greedy answer is the target's own."""
+
+    kind: Literal["identical", "clear", "near_ties", "unmeasured", "not_greedy"]
+    threshold: float | None = None
+    near_ties: list[int] = []
+
+
+class Answer(Frozen):
+    """One answer with everything known about it: the JSON of `paceline ask --json`."""
+
+    text: str
+    ids: list[int]
+    finish_reason: Finish
+    stop_kind: StopKind | None
+    target: str
+    draft: str | None
+    settings: Settings
+    cache: CacheReceipts
+    timings: Timings
+    speculation: SpeculationStats
+    verdict: Verdict
+    notes: list[str] = []
+    """Sentences for the user: a clamped length, a refused draft."""

@@ -1,0 +1,1 @@
+"""What can be run, what is on disk, and how it gets there."""
