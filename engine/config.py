@@ -12,6 +12,7 @@ from engine.errors import ConfigError
 Rule = Literal["rejection", "coupled"]
 Mode = Literal["auto", "off", "fixed"]
 Exactness = Literal["normal", "strict"]
+Backend = Literal["auto", "llamacpp", "torch", "demo"]
 CacheType = Literal["f16", "q8_0", "q4_0"]
 FlashAttention = Literal["auto", "on", "off"]
 
@@ -104,13 +105,15 @@ class EngineConfig(Frozen):
     """What to load and how."""
 
     target: Path
-    """The target's file."""
+    """The target's file (unused by the demo backend)."""
     draft: Path | None = None
     """The draft's file; None drafts by lookup alone."""
     target_name: str = ""
     """How reports call the target; empty takes the file's stem."""
     draft_name: str = ""
     """How reports call the draft; empty takes the file's stem."""
+    backend: Backend = "auto"
+    """auto goes by the file's type; demo is a scripted model that needs no file."""
     n_ctx: int | None = None
     """Tokens of context; None takes the least of 8,192, what the model was trained for and what fits."""
     threads: int | None = None
