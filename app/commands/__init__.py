@@ -1,0 +1,1 @@
+"""One file a subcommand: what `app.cli` calls."""
