@@ -33,7 +33,7 @@ def _finite(name: str, value: float) -> None:
     _check(math.isfinite(value), f"{name} must be a finite number, not {value}")
 
 
-class Sampling(Frozen):
+class Sampling(Frozen, frozen=True, kw_only=True):
     """How a row of logits becomes a distribution (DESIGN order: bias, penalties, temperature, top-k, top-p, min-p)."""
 
     temperature: float = 0.7
@@ -77,7 +77,7 @@ class Sampling(Frozen):
         return self.temperature == 0
 
 
-class Speculation(Frozen):
+class Speculation(Frozen, frozen=True, kw_only=True):
     """Whether and how far ahead to draft, and the rule that keeps or refuses."""
 
     mode: Mode = "auto"
@@ -101,7 +101,7 @@ class Speculation(Frozen):
         return self.rule or ("rejection" if seed is None else "coupled")
 
 
-class EngineConfig(Frozen):
+class EngineConfig(Frozen, frozen=True, kw_only=True):
     """What to load and how."""
 
     target: Path
@@ -141,7 +141,7 @@ class EngineConfig(Frozen):
         )
 
 
-class Message(Frozen):
+class Message(Frozen, frozen=True, kw_only=True):
     """One message of a conversation."""
 
     role: Literal["system", "user", "assistant"]
@@ -150,7 +150,7 @@ class Message(Frozen):
     """An assistant's own generated ids, so that they need not be tokenized again."""
 
 
-class Request(Frozen):
+class Request(Frozen, frozen=True, kw_only=True):
     """A conversation to answer."""
 
     messages: tuple[Message, ...]

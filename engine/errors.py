@@ -1,19 +1,19 @@
 """What can go wrong in the engine, as one tree; every message ends with what to do next.
 
-    EngineError
-    ├── ConfigError          a setting outside its range
-    ├── ModelError           one model and its file
-    │   ├── LoadFailed       the file cannot be opened, or not with these settings
-    │   ├── CannotRewind     the cache cannot go back to that length
-    │   ├── DecodeFailed     a pass over tokens failed
-    │   └── BadLogits        a row with NaN, +inf, or nothing that is possible
-    ├── Interrupted          a running pass was told to stop
-    ├── PairMismatch         draft and target do not fit together
-    ├── PromptError          the prompt cannot become ids
-    │   ├── EmptyPrompt
-    │   ├── PromptTooLong
-    │   └── TemplateFailed   the model's chat template is broken, hostile or missing
-    └── HostDied             the engine's process is gone
+EngineError
+├── ConfigError          a setting outside its range
+├── ModelError           one model and its file
+│   ├── LoadFailed       the file cannot be opened, or not with these settings
+│   ├── CannotRewind     the cache cannot go back to that length
+│   ├── DecodeFailed     a pass over tokens failed
+│   └── BadLogits        a row with NaN, +inf, or nothing that is possible
+├── Interrupted          a running pass was told to stop
+├── PairMismatch         draft and target do not fit together
+├── PromptError          the prompt cannot become ids
+│   ├── EmptyPrompt
+│   ├── PromptTooLong
+│   └── TemplateFailed   the model's chat template is broken, hostile or missing
+└── HostDied             the engine's process is gone
 """
 
 

@@ -8,18 +8,18 @@ from engine.stats import Answer, Source
 Origin = Literal["target", "lookup", "model"]
 
 
-class Event(Frozen, tag=True):
+class Event(Frozen, frozen=True, kw_only=True, tag=True):
     """Anything that the engine says."""
 
 
-class Loading(Event):
+class Loading(Event, frozen=True, kw_only=True):
     """A model is being loaded or measured; `share` runs from 0 to 1."""
 
     what: str
     share: float
 
 
-class Loaded(Event):
+class Loaded(Event, frozen=True, kw_only=True):
     """The pair is ready."""
 
     target: str
@@ -30,7 +30,7 @@ class Loaded(Event):
     """Sentences for the user: why a draft was refused, what strict exactness costs."""
 
 
-class Reading(Event):
+class Reading(Event, frozen=True, kw_only=True):
     """The prompt is being read: `reused` tokens came from the cache, `done` of `total` are read."""
 
     model: Literal["target", "draft"]
@@ -39,7 +39,7 @@ class Reading(Event):
     total: int
 
 
-class Tokens(Event):
+class Tokens(Event, frozen=True, kw_only=True):
     """What one round brought: new text (it may be empty while a character or a stop string is open)."""
 
     text: str
@@ -47,7 +47,7 @@ class Tokens(Event):
     origins: list[Origin]
 
 
-class Round(Event):
+class Round(Event, frozen=True, kw_only=True):
     """The figures of one round."""
 
     source: Source | None
@@ -62,13 +62,13 @@ class Round(Event):
     """The setting in force in this round."""
 
 
-class Finished(Event):
+class Finished(Event, frozen=True, kw_only=True):
     """The last event of an answer."""
 
     answer: Answer
 
 
-class Failed(Event):
+class Failed(Event, frozen=True, kw_only=True):
     """A request or a load failed; `message` is one line for the user, `kind` the error's name."""
 
     kind: str

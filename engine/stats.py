@@ -16,7 +16,7 @@ StopKind = Literal["eos", "string"]
 Source = Literal["lookup", "model"]
 
 
-class Settings(Frozen):
+class Settings(Frozen, frozen=True, kw_only=True):
     """What the answer was made with."""
 
     seed: int
@@ -29,14 +29,14 @@ class Settings(Frozen):
     n_ctx: int
 
 
-class Receipt(Frozen):
+class Receipt(Frozen, frozen=True, kw_only=True):
     """Prompt tokens that one model found in its cache, and those it read."""
 
     reused: int = 0
     read: int = 0
 
 
-class CacheReceipts(Frozen):
+class CacheReceipts(Frozen, frozen=True, kw_only=True):
     """The receipts of both models; draft is None where there is no draft model."""
 
     prompt_tokens: int
@@ -44,7 +44,7 @@ class CacheReceipts(Frozen):
     draft: Receipt | None
 
 
-class Timings(Frozen):
+class Timings(Frozen, frozen=True, kw_only=True):
     """Seconds and tokens per second; see the module for the definitions."""
 
     load_s: float
@@ -55,14 +55,14 @@ class Timings(Frozen):
     decode_tps: float | None
 
 
-class SourceCount(Frozen):
+class SourceCount(Frozen, frozen=True, kw_only=True):
     """Drafts of one source."""
 
     drafted: int = 0
     accepted: int = 0
 
 
-class SpeculationStats(Frozen):
+class SpeculationStats(Frozen, frozen=True, kw_only=True):
     """What drafting did in one answer."""
 
     mode: Mode
@@ -81,7 +81,7 @@ class SpeculationStats(Frozen):
     plan: str
 
 
-class Verdict(Frozen):
+class Verdict(Frozen, frozen=True, kw_only=True):
     """How sure it is that a greedy answer is the target's own."""
 
     kind: Literal["identical", "clear", "near_ties", "unmeasured", "not_greedy"]
@@ -89,7 +89,7 @@ class Verdict(Frozen):
     near_ties: list[int] = []
 
 
-class Answer(Frozen):
+class Answer(Frozen, frozen=True, kw_only=True):
     """One answer with everything known about it: the JSON of `paceline ask --json`."""
 
     text: str
