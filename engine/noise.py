@@ -80,6 +80,8 @@ def _exponential(z: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
     z *= SECOND
     z ^= z >> np.uint64(31)
     z >>= np.uint64(11)
-    u = np.maximum(z, np.uint64(1), out=z).view(np.int64) * 2.0**-53
+    np.maximum(z, np.uint64(1), out=z)
+    u: npt.NDArray[np.float64] = np.multiply(z.view(np.int64), 2.0**-53, dtype=np.float64)
     np.log(u, out=u)
-    return np.negative(u, out=u)
+    np.negative(u, out=u)
+    return u

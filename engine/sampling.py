@@ -11,7 +11,7 @@ they can: the maxima of interleaved blocks give a threshold that no token of the
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,10 @@ BLOCKS = 64
 """Elements behind one block maximum."""
 FIRST_NUCLEUS = 512
 """Tokens in which top-p is looked for before the whole row is sorted."""
+STRETCH = 512
+"""Elements that a draw steps over at once."""
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+CHECK_FILE = "its file may be damaged, so verify it or fetch it again"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,42 +114,48 @@ def _weights(values: FloatArray, peak: float, temperature: float) -> npt.NDArray
 
 def _adjusted(row: FloatArray, sampling: Sampling, history: Sequence[int], answer: Sequence[int]) -> FloatArray:
     """The row after bias and penalties: a copy where anything changes."""
-    changed: dict[int, float] = {}
-    recent = history[-sampling.repeat_last :] if sampling.repeat_last and sampling.repeat_penalty != 1 else ()
-    counted = answer if sampling.frequency_penalty or sampling.presence_penalty else ()
-    _bias(changed, row, sampling.logit_bias)
-    _repetition(changed, row, recent, sampling.repeat_penalty)
-    _frequency(changed, row, counted, sampling)
-    if not changed:
+    repeats = sampling.repeat_penalty != 1 and sampling.repeat_last > 0
+    recent = set(history[-sampling.repeat_last :]) if repeats else set()
+    counts = Counter(answer) if sampling.frequency_penalty or sampling.presence_penalty else Counter()
+    touched = [token for token in {*sampling.logit_bias, *recent, *counts} if 0 <= token < row.size]
+    if not touched:
         return row
-    ids = np.fromiter(changed.keys(), np.int64, len(changed))
-    values = np.fromiter(changed.values(), np.float64, len(changed))
-    if np.isnan(row[ids]).any() or (row[ids] == math.inf).any():
+    values = row[touched]
+    if not (values < math.inf).all():
         raise BadLogits(_fault(row))
-    finite = np.where(np.isneginf(values), values, np.clip(values, -FLOAT32_MAX, FLOAT32_MAX))
     out = row.copy()
-    out[ids] = finite
+    out[touched] = [
+        _penalized(float(value), sampling.logit_bias.get(token, 0.0), token in recent, counts[token], sampling)
+        for token, value in zip(touched, values, strict=True)
+    ]
     return out
 
 
-def _bias(changed: dict[int, float], row: FloatArray, bias: Mapping[int, float]) -> None:
-    for token, amount in bias.items():
-        if token < row.size:
-            changed[token] = float(row[token]) + amount
+def _penalized(value: float, bias: float, recent: bool, count: int, sampling: Sampling) -> float:
+    """One logit after its bias and penalties, in this order: bias, repetition, frequency and presence."""
+    if -math.inf in (value, bias):
+        return -math.inf
+    value += bias
+    if recent:
+        value = _finite(value / sampling.repeat_penalty if value > 0 else value * sampling.repeat_penalty)
+    if count:
+        value -= _finite(count * sampling.frequency_penalty + sampling.presence_penalty)
+    return _finite(value)
 
 
-def _repetition(changed: dict[int, float], row: FloatArray, recent: Sequence[int], penalty: float) -> None:
-    for token in set(recent):
-        if 0 <= token < row.size:
-            value = changed.get(token, float(row[token]))
-            changed[token] = value / penalty if value > 0 else value * penalty
+def _finite(value: float) -> float:
+    """The value within float32, so that no finite setting makes a token certain or impossible by overflow."""
+    return min(max(value, -FLOAT32_MAX), FLOAT32_MAX)
 
 
-def _frequency(changed: dict[int, float], row: FloatArray, answer: Sequence[int], sampling: Sampling) -> None:
-    for token, count in Counter(answer).items():
-        if 0 <= token < row.size:
-            value = changed.get(token, float(row[token]))
-            changed[token] = value - count * sampling.frequency_penalty - sampling.presence_penalty
+def _fault(logits: FloatArray) -> str:
+    """What is wrong with a row, and what to do."""
+    for name, wrong in (("NaN", np.isnan(logits)), ("+inf", np.isposinf(logits))):
+        if wrong.any():
+            return f"the model gave {name} as the logit of token {int(wrong.argmax())}: {CHECK_FILE}"
+    if np.isneginf(logits).all():
+        return f"the model gave -inf as the logit of every token: {CHECK_FILE}"
+    return "the logit bias forbids every token that the model allows: take some -inf out of it"
 
 
 def _maxima(row: FloatArray) -> FloatArray:
@@ -204,7 +213,19 @@ def _crossing(values: FloatArray, peak: float, temperature: float, goal: float) 
 
 
 def _inverse(probs: npt.NDArray[np.float64], u: float) -> int:
+    """The index at u of the cumulated mass; whole stretches are stepped over, since cumulating is slow."""
+    whole = probs.size // STRETCH * STRETCH
+    if whole == 0:
+        return _place(np.cumsum(probs), u)
+    sums = np.append(probs[:whole].reshape(-1, STRETCH).sum(axis=1), probs[whole:].sum())
+    mass = np.cumsum(sums)
+    stretch = _place(mass, u)
+    start = stretch * STRETCH
+    inside = u * mass[-1] - (mass[stretch] - sums[stretch])
+    return start + _place(np.cumsum(probs[start : start + STRETCH]), max(0.0, inside / sums[stretch]))
+
+
+def _place(mass: npt.NDArray[np.float64], u: float) -> int:
     """The first index whose cumulated mass exceeds u of the whole; the last with any mass where rounding finds none."""
-    mass = np.cumsum(probs)
     index = int(np.searchsorted(mass, u * mass[-1], side="right"))
     return index if index < mass.size else int(np.searchsorted(mass, mass[-1]))

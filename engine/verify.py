@@ -66,15 +66,15 @@ class Rejection:
     def __init__(self, randomness: Randomness) -> None:
         self._randomness = randomness
 
-    def propose(self, draft: Distribution, position: int) -> int:
+    def propose(self, draft: Distribution, position: int) -> int:  # noqa: ARG002
         """A draw from the draft."""
         return self._randomness.draw(draft)
 
-    def choose(self, target: Distribution, position: int) -> int:
+    def choose(self, target: Distribution, position: int) -> int:  # noqa: ARG002
         """A draw from the target."""
         return self._randomness.draw(target)
 
-    def judge(self, token: int, target: Distribution, draft: Distribution | None, position: int) -> int:
+    def judge(self, token: int, target: Distribution, draft: Distribution | None, position: int) -> int:  # noqa: ARG002
         """`token`, or a draw from the residual."""
         if self._randomness.keep(accept_probability(token, target, draft)):
             return token
@@ -97,7 +97,7 @@ class Coupled:
         self._noise.settle(position)
         return token
 
-    def judge(self, token: int, target: Distribution, draft: Distribution | None, position: int) -> int:
+    def judge(self, token: int, target: Distribution, draft: Distribution | None, position: int) -> int:  # noqa: ARG002
         """The target's winner, whatever was proposed."""
         return self.choose(target, position)
 
