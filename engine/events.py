@@ -73,6 +73,8 @@ class Failed(Event, frozen=True, kw_only=True):
 
     kind: str
     message: str
+    numbers: dict[str, int] = {}
+    """What the error carries beside its text, such as the tokens of a prompt that is too long."""
 
 
 AnswerEvent = Reading | Tokens | Round | Finished

@@ -1,0 +1,239 @@
+"""The app's side of the engine's process: asyncio, one load or answer at a time, no numpy.
+
+A process that dies makes every iterator raise HostDied, and nothing else; one that does not end is killed.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from pathlib import Path
+
+import engine
+from engine import frames
+from engine.config import EngineConfig, Request, Speculation
+from engine.errors import EngineError, HostDied
+from engine.events import AnswerEvent, Failed, Finished, Loaded, Loading, Reading, Round, Tokens
+from engine.frames import Ask, Command, Load, Noted, Quit, Reply, SetSpeculation, Stop
+from engine.hostlog import last_lines
+
+PATIENCE = 1.8
+"""Seconds that the process has to end by itself."""
+
+
+Last = type[Loaded] | type[Finished]
+
+
+def command_line(log: Path) -> list[str]:
+    """How the host is started; no folder of the user's can shadow its packages."""
+    return [sys.executable, "-P", "-m", "engine.host", str(log)]
+
+
+def environment() -> dict[str, str]:
+    """This environment, and the folder of this very package first where it runs from a checkout."""
+    variables = dict(os.environ)
+    root = Path(engine.__file__).resolve().parents[1]
+    if root.name not in ("site-packages", "dist-packages"):
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), variables.get("PYTHONPATH"))))
+    return variables
+
+
+class EngineClient:
+    """One engine process; use `start`, then `async with` or `close`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self._process, self._log = process, log
+        self._replies: asyncio.Queue[Reply | None] = asyncio.Queue()
+        """None marks the end."""
+        self._one_job = asyncio.Lock()
+        self._noted: deque[asyncio.Future[None]] = deque()
+        self._owed: Last | None = None
+        """How the job in hand ends, while it has not."""
+        self._died: str | None = None
+        self._closing = False
+        self._reading = asyncio.create_task(self._read(), name="engine replies")
+
+    @classmethod
+    async def start(cls, log: Path, command: list[str] | None = None) -> "EngineClient":
+        """Start the process; HostDied where it cannot be started.
+
+        It inherits this thread's priority, and nobody can raise it again: start it before lowering that.
+        """
+        flags = 0
+        if sys.platform == "win32":
+            flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(command or command_line(log)),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment(),
+                start_new_session=sys.platform != "win32",
+                creationflags=flags,
+            )
+        except OSError as error:
+            raise HostDied(f"the engine's process cannot be started: {error}") from error
+        return cls(process, log)
+
+    async def __aenter__(self) -> "EngineClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process can still be asked."""
+        return self._died is None and not self._closing
+
+    async def load(self, config: EngineConfig) -> AsyncGenerator[Loading | Loaded, None]:
+        """Load a pair in place of the one there is; Loaded comes last.
+
+        Raises the EngineError that the engine met, HostDied where the process ends.  Leaving early stops the load.
+        """
+        async with aclosing(self._job(Load(config=config), Loaded)) as replies:
+            async for reply in replies:
+                if isinstance(reply, Loading | Loaded):
+                    yield reply
+
+    async def answer(self, request: Request) -> AsyncGenerator[AnswerEvent, None]:
+        """Events of an answer; Finished comes last, after `stop` too.
+
+        Raises the EngineError that the engine met, HostDied where the process ends.  Leaving early stops the
+        answer; its rest is thrown away.
+        """
+        async with aclosing(self._job(Ask(request=request), Finished)) as replies:
+            async for reply in replies:
+                if isinstance(reply, Reading | Tokens | Round | Finished):
+                    yield reply
+
+    async def stop(self) -> None:
+        """End the load or answer that is running; returns once the process has taken note, quietly if it died."""
+        await self._note(Stop())
+
+    async def set_speculation(self, speculation: Speculation) -> None:
+        """Draft otherwise from the next round of the running answer on; returns as `stop` does."""
+        await self._note(SetSpeculation(speculation=speculation))
+
+    async def close(self) -> None:
+        """End the process within two seconds, whatever it does; may be called twice."""
+        self._closing = True
+        self._write(Quit())
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(asyncio.shield(self._reading), PATIENCE)
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._reading
+
+    async def _job(self, command: Load | Ask, last: Last) -> AsyncGenerator[Reply, None]:
+        """Replies to one command up to `last`; whatever happens, none is left for the next command."""
+        async with self._one_job:
+            await self._drain()
+            self._owed = last
+            self._write(command)
+            try:
+                while self._owed:
+                    reply = await self._next()
+                    if isinstance(reply, Failed):
+                        raise self._error(reply)
+                    yield reply
+            finally:
+                if self._owed:
+                    self._write(Stop())
+                    await self._drain()
+
+    async def _drain(self) -> None:
+        """Throw away what is still to come of a job that was left; where this is cancelled, the next job does it."""
+        with suppress(HostDied):
+            while self._owed:
+                await self._next()
+
+    async def _next(self) -> Reply:
+        if self._died is not None and self._replies.empty():
+            self._owed = None
+            raise HostDied(self._died)
+        reply = await self._replies.get()
+        if reply is None:
+            return await self._next()
+        if self._owed and isinstance(reply, (self._owed, Failed)):
+            self._owed = None
+        return reply
+
+    def _error(self, failed: Failed) -> EngineError:
+        if failed.kind == "internal":
+            return EngineError(f"{failed.message} ({self._log})")
+        return frames.error_of(failed)
+
+    async def _note(self, command: Stop | SetSpeculation) -> None:
+        if not self.alive:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._noted.append(future)
+        self._write(command)
+        await future
+
+    def _write(self, command: Command) -> None:
+        """Send a command; a process that is gone is noticed where its replies are read."""
+        frame = frames.pack(command)
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.is_closing():
+            with suppress(OSError):
+                stdin.write(frame)
+
+    async def _read(self) -> None:
+        """Take replies until the stream ends, then find out how the process ended."""
+        why = ""
+        try:
+            await self._take_replies()
+        except asyncio.IncompleteReadError:
+            pass
+        except (frames.BadFrame, OSError) as error:
+            why = f"it sent nonsense: {error}"
+            with suppress(ProcessLookupError):
+                self._process.kill()
+        code = await self._process.wait()
+        self._died = self._obituary(code, why)
+        self._replies.put_nowait(None)
+        while self._noted:
+            self._settle()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    async def _take_replies(self) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        while True:
+            size = frames.length(await stdout.readexactly(frames.HEADER.size))
+            reply = frames.unpack(await stdout.readexactly(size), frames.replies)
+            if isinstance(reply, Noted):
+                self._settle()
+            else:
+                self._replies.put_nowait(reply)
+
+    def _settle(self) -> None:
+        if self._noted and not (future := self._noted.popleft()).done():
+            future.set_result(None)
+
+    def _obituary(self, code: int, why: str) -> str:
+        if self._closing:
+            return "the engine is closed: start it again"
+        lines = last_lines(self._log, self._process.pid)
+        said = why or " | ".join(lines) or "it left no word"
+        advice = "`paceline doctor` says why" if code == -getattr(signal, "SIGILL", 0) else f"the log is {self._log}"
+        return f"the engine died ({how_it_ended(code)}): {said}; start it again; {advice}"
+
+
+def how_it_ended(code: int) -> str:
+    """The name of the signal, or the exit code (in hexadecimal where Windows means a status by it)."""
+    if code < 0:
+        with suppress(ValueError):
+            return signal.Signals(-code).name
+    return f"exit code {code:#x}" if code > 255 else f"exit code {code}"

@@ -1,0 +1,251 @@
+"""The engine in a process of its own: `python -P -m engine.host LOG`, spoken to in frames over its standard streams.
+
+Frames run over private copies of descriptors 0 and 1, made before anything else; descriptors 1 and 2 then are the
+log, so nothing that a native library prints can reach the app.  The main thread loads and answers; a second one reads
+commands, so that Stop acts while the first is inside a native pass, and so that the process never outlives the app.
+"""
+
+import faulthandler
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from engine import frames
+from engine.config import EngineConfig, Request, Speculation
+from engine.errors import ConfigError, EngineError, Interrupted
+from engine.events import AnswerEvent, Failed, Finished, Loaded, Loading
+from engine.frames import AnyCommand, Ask, Load, Noted, Quit, SetSpeculation, Stop
+from engine.hostlog import open_log
+
+GRACE = 1.5
+"""Seconds in which the main thread must come to an end once the app wants to quit."""
+
+
+class Engine(Protocol):
+    """What the host needs of an engine."""
+
+    @property
+    def loaded(self) -> Loaded:
+        """What has been loaded."""
+        ...
+
+    def answer(self, request: Request) -> Iterator[AnswerEvent]:
+        """Events up to Finished; EngineError where there is no answer."""
+        ...
+
+    def cancel(self) -> None:
+        """From any thread: the running answer ends soon."""
+        ...
+
+    def set_speculation(self, speculation: Speculation) -> None:
+        """From any thread: draft otherwise from the next round on."""
+        ...
+
+    def close(self) -> None:
+        """Free everything."""
+        ...
+
+
+Loader = Callable[[EngineConfig, Callable[[Loading], None]], Engine]
+
+
+class AppGone(Exception):
+    """Nobody reads what the host writes."""
+
+
+def load_engine(config: EngineConfig, progress: Callable[[Loading], None]) -> Engine:
+    """The real engine; numpy and the native libraries are imported here, not before."""
+    from engine.engine import Engine as RealEngine
+
+    return RealEngine.load(config, progress)
+
+
+class Host:
+    """Takes commands, runs one load or answer at a time, and outlives its faults."""
+
+    def __init__(self, out: BinaryIO, load: Loader) -> None:
+        self._out, self._load = out, load
+        self._writing = threading.Lock()
+        self._jobs: queue.SimpleQueue[Load | Ask | None] = queue.SimpleQueue()
+        self._turn = threading.Lock()
+        """Guards all below: what the reading thread says to a job must not be lost while the job begins."""
+        self._engine: Engine | None = None
+        self._waiting = 0
+        """Jobs taken in and not finished."""
+        self._answering = False
+        self._early: list[Stop | SetSpeculation] = []
+        """Said to the jobs in hand before they could hear."""
+        self._quitting = False
+
+    def take(self, command: AnyCommand) -> None:
+        """Act on one command; called by the reading thread."""
+        match command:
+            case Load() | Ask():
+                with self._turn:
+                    self._waiting += 1
+                self._jobs.put(command)
+            case Stop() | SetSpeculation():
+                with self._turn:
+                    if self._waiting:
+                        self._early.append(command)
+                        self._tell(command)
+                with suppress(AppGone):
+                    self._send(Noted())
+            case Quit():
+                self.quit()
+
+    def quit(self) -> None:
+        """End the job in hand and take no other."""
+        with self._turn:
+            self._quitting = True
+            self._tell(Stop())
+        self._jobs.put(None)
+
+    def work(self) -> None:
+        """Do jobs until there will be no more; called by the main thread."""
+        try:
+            while (job := self._jobs.get()) is not None and not self._quitting:
+                self._guarded(job)
+                with self._turn:
+                    self._waiting -= 1
+                    self._early.clear()
+        except AppGone:
+            pass
+        finally:
+            self._drop()
+
+    def _tell(self, command: Stop | SetSpeculation) -> None:
+        """Pass a command to a running answer; needs `_turn`."""
+        if self._engine is None or not self._answering:
+            return
+        if isinstance(command, Stop):
+            self._engine.cancel()
+        else:
+            self._engine.set_speculation(command.speculation)
+
+    def _guarded(self, job: Load | Ask) -> None:
+        try:
+            self._begin(job.config) if isinstance(job, Load) else self._answer(job.request)
+        except EngineError as error:
+            self._send(frames.failed(error))
+        except AppGone:
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            self._send(Failed(kind="internal", message=f"unexpected {type(error).__name__} in the engine: see its log"))
+
+    def _begin(self, config: EngineConfig) -> None:
+        self._drop()
+        engine = self._load(config, self._progress)
+        with self._turn:
+            self._engine = engine
+        self._send(engine.loaded)
+
+    def _progress(self, loading: Loading) -> None:
+        self._send(loading)
+        if self._quitting or any(isinstance(command, Stop) for command in self._early):
+            raise Interrupted("loading was stopped")
+
+    def _answer(self, request: Request) -> None:
+        if self._engine is None:
+            raise ConfigError("no model is loaded: load one first")
+        events = self._engine.answer(request)
+        with self._turn:
+            self._answering = True
+        try:
+            for number, event in enumerate(events):
+                if number == 0:
+                    self._tell_again()
+                if isinstance(event, Finished):
+                    self._hush()  # a Stop from here on must not reach the next answer
+                self._send(event)
+        finally:
+            self._hush()
+            if isinstance(events, Generator):
+                events.close()
+
+    def _hush(self) -> None:
+        with self._turn:
+            self._answering = False
+
+    def _tell_again(self) -> None:
+        """After the first event, when the engine surely listens: what was said before it did."""
+        with self._turn:
+            for command in [*self._early, *([Stop()] if self._quitting else [])]:
+                self._tell(command)
+
+    def _drop(self) -> None:
+        with self._turn:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def _send(self, reply: frames.Reply) -> None:
+        with self._writing:
+            try:
+                self._out.write(frames.pack(reply))
+                self._out.flush()
+            except (OSError, ValueError) as error:
+                raise AppGone from error
+
+
+def serve(
+    stream_in: BinaryIO,
+    stream_out: BinaryIO,
+    load: Loader = load_engine,
+    abandon: Callable[[int], object] = os._exit,
+) -> None:
+    """Serve until Quit or the end of `stream_in`; a main thread that does not end within GRACE is abandoned."""
+    host = Host(stream_out, load)
+    over = threading.Event()
+
+    def listen() -> None:
+        try:
+            for command in frames.read(stream_in, frames.commands):
+                host.take(command)
+                if isinstance(command, Quit):
+                    break
+        except (frames.BadFrame, OSError, ValueError):
+            traceback.print_exc()
+        host.quit()
+        if not over.wait(GRACE):
+            abandon(1)
+
+    threading.Thread(target=listen, name="commands", daemon=True).start()
+    try:
+        host.work()
+    finally:
+        over.set()
+
+
+def take_streams(log: Path) -> tuple[BinaryIO, BinaryIO]:
+    """Private copies of descriptors 0 and 1 for frames; 0 becomes the null device, 1 and 2 the log."""
+    stream_in, stream_out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null, written = os.open(os.devnull, os.O_RDONLY), open_log(log)
+    for source, target in ((null, 0), (written, 1), (written, 2)):
+        os.dup2(source, target)
+    os.close(null)
+    os.close(written)
+    return stream_in, stream_out
+
+
+def main() -> None:
+    """Entry of the process; the one argument is the log's path."""
+    stream_in, stream_out = take_streams(Path(sys.argv[1]))
+    faulthandler.enable()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal: the app decides
+    os.environ["GGML_NO_BACKTRACE"] = "1"
+    serve(stream_in, stream_out)
+    sys.stderr.flush()
+    os._exit(0)  # native exit handlers may wait for threads that never end
+
+
+if __name__ == "__main__":
+    main()
