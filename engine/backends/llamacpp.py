@@ -1,0 +1,333 @@
+"""A Model on llama.cpp: one GGUF file, one context, one sequence.
+
+The one invariant: `length` is what llama.cpp's memory holds.  It is kept by count while passes succeed, and asked of
+llama.cpp after every failure.  Every id, size and position is checked before the call, because llama.cpp answers a
+wrong one by ending the process.
+"""
+
+import ctypes
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from engine.backends.llamacpp_batch import Batch
+from engine.backends.llamacpp_library import encode_path, errors_of_call, gpu_name, lib, library_version, reason
+from engine.backends.llamacpp_state import Origin, load_state, save_state
+from engine.backends.llamacpp_vocab import LlamaCppVocabulary
+from engine.config import CacheType, FlashAttention, Frozen
+from engine.errors import CannotRewind, DecodeFailed, Interrupted, LoadFailed, ModelError
+from engine.identity import file_identity
+from engine.model import FloatArray
+from engine.threads import physical_cores
+
+Progress = Callable[[float], None]
+"""Told the share of the file that is loaded, 0 to 1; what it raises stops the load."""
+
+_CACHE_TYPES = {"f16": 1, "q8_0": 8, "q4_0": 2}
+_DEFAULT_CTX = 8192
+_NO_SLOT, _ABORTED = 1, 2
+_SAME = 0.01
+"""How far, as a share of the row's range, a logit may move when the same token is fed again after a rewind."""
+
+
+class LlamaCppOptions(Frozen, frozen=True):
+    """What to load and how."""
+
+    path: Path
+    n_ctx: int | None = None
+    """Tokens of context; None takes 8,192, or less where the model was trained for less."""
+    threads: int | None = None
+    """None takes the physical cores that this process may use."""
+    gpu_layers: int = -1
+    """Layers on the GPU; -1 takes all where there is one."""
+    kv: CacheType = "f16"
+    """Type of keys and values in the cache."""
+    flash_attention: FlashAttention = "auto"
+    """auto: on with a quantized cache or a GPU, else off."""
+    n_batch: int = 512
+    """Most tokens in one pass."""
+    swa_full: bool = True
+    """Whether sliding-window layers keep the whole context, so that any rewind is possible."""
+
+
+class LlamaCppModel:
+    """See engine.model.Model.  Not for use by two threads at once, `interrupt` apart."""
+
+    def __init__(self, options: LlamaCppOptions, progress: Progress | None = None) -> None:
+        """Load; LoadFailed with llama.cpp's reason, or whatever `progress` raised."""
+        self._refuse_early(options)
+        self.file = options.path
+        self.kv: CacheType = options.kv
+        self.threads = options.threads or physical_cores()
+        gpu = gpu_name() if options.gpu_layers and lib.llama_supports_gpu_offload() else None
+        self.device = gpu or "cpu"
+        self.flash_attention: Literal["on", "off"] = _flash_attention(options, gpu is not None)
+        self._model = _load_model(options, progress)
+        self._context: int | None = None
+        self._finalizer = weakref.finalize(self, _free, None, self._model)
+        try:
+            self._open(options)
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def _refuse_early(options: LlamaCppOptions) -> None:
+        if options.kv != "f16" and options.flash_attention == "off":
+            raise LoadFailed(
+                f"a {options.kv} cache needs flash attention: leave it at auto or on, or take an f16 cache"
+            )
+        if not options.path.is_file():
+            raise LoadFailed(f"there is no model file {options.path}: check the path")
+
+    def _open(self, options: LlamaCppOptions) -> None:
+        name = self.file.name
+        if not lib.llama_model_has_decoder(self._model) or lib.llama_model_is_diffusion(self._model):
+            raise LoadFailed(f"{name} does not write text from left to right: take another model")
+        if lib.llama_vocab_type(lib.llama_model_get_vocab(self._model)) == 0:
+            raise LoadFailed(f"{name} has no tokenizer: take another file of this model")
+        self.vocab = LlamaCppVocabulary(self._model)
+        self.n_ctx_train: int = lib.llama_model_n_ctx_train(self._model)
+        self.n_ctx = min(_DEFAULT_CTX, self.n_ctx_train) if options.n_ctx is None else options.n_ctx
+        if self.n_ctx > self.n_ctx_train:
+            raise LoadFailed(
+                f"{name} was trained for {self.n_ctx_train:,} tokens of context, not {self.n_ctx:,}: "
+                "take a smaller --ctx"
+            )
+        self._window: int = lib.llama_model_n_swa(self._model)
+        self._length = 0
+        self._flag = ctypes.create_string_buffer(2)
+        self._abort = _abort_callback(self._flag)
+        self._open_context(options)
+        self.n_batch: int = min(lib.llama_n_batch(self._alive()), lib.llama_n_ubatch(self._alive()), self.n_ctx)
+        self._batch = Batch(self.n_batch)
+        self._rewinds = self._try_rewind()
+        if self._rewinds:  # a pass cut short could not be taken back, so there it runs to its end
+            lib.llama_set_abort_callback(self._alive(), self._abort, ctypes.addressof(self._flag))
+
+    def _open_context(self, options: LlamaCppOptions) -> None:
+        params = lib.llama_context_default_params()
+        params.n_ctx = self.n_ctx
+        params.n_batch = params.n_ubatch = min(options.n_batch, self.n_ctx)
+        params.n_threads = params.n_threads_batch = self.threads
+        params.type_k = params.type_v = _CACHE_TYPES[self.kv]
+        params.flash_attn_type = int(self.flash_attention == "on")
+        params.swa_full = options.swa_full
+        params.offload_kqv = params.op_offload = options.gpu_layers != 0
+        with errors_of_call() as lines:
+            context = lib.llama_init_from_model(self._model, params)
+        if not context:
+            raise LoadFailed(
+                f"{self.file.name} cannot be opened with a context of {self.n_ctx:,} tokens, {reason(lines)}: "
+                "take a smaller --ctx or another --kv"
+            )
+        self._context = context
+        self._finalizer.detach()
+        self._finalizer = weakref.finalize(self, _free, context, self._model)
+        self._memory = lib.llama_get_memory(context)
+
+    def _try_rewind(self) -> bool:
+        """Feed two tokens, take one back and feed it again: whether this cache can rewind at all."""
+        try:
+            self.forward([0], 0)
+            before = self.forward([1], 1)[0].copy()
+        except DecodeFailed as error:
+            raise LoadFailed(f"{self.file.name} cannot be run, {error}") from error
+        if not np.isfinite(before).all():
+            raise LoadFailed(f"{self.file.name} holds damaged weights, its first logits are no numbers: fetch it again")
+        can = bool(lib.llama_memory_seq_rm(self._memory, 0, 1, -1)) and self._held() == 1
+        if can:
+            self._length = 1
+            after = self.forward([1], 1)[0]
+            can = bool(np.abs(after - before).max() <= _SAME * np.ptp(before))
+        self._clear()
+        return can
+
+    def _alive(self) -> int:
+        if self._context is None:
+            raise ModelError("the model is closed: load it again")
+        return self._context
+
+    @property
+    def length(self) -> int:
+        """Tokens in the cache."""
+        return self._length
+
+    def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
+        """See Model.forward; the rows are a read-only view of llama.cpp's own buffer."""
+        context = self._alive()
+        self._check(tokens, rows)
+        self._batch.fill(tokens, self._length, rows)
+        self._flag[0] = b"\0"
+        code = lib.llama_decode(context, self._batch.native)
+        if code:
+            raise self._failure(code)
+        self._length += len(tokens)
+        return self._rows(context, rows)
+
+    def _check(self, tokens: Sequence[int], rows: int) -> None:
+        count = len(tokens)
+        if not 1 <= count <= self.n_batch:
+            raise ValueError(f"a pass takes 1 to {self.n_batch} tokens, not {count}")
+        if not 0 <= rows <= count:
+            raise ValueError(f"{count} tokens have 0 to {count} rows, not {rows}")
+        if min(tokens) < 0 or max(tokens) >= self.vocab.size:
+            raise ValueError(f"token ids run from 0 to {self.vocab.size - 1}, not {min(tokens)} to {max(tokens)}")
+        if self._length + count > self.n_ctx:
+            raise DecodeFailed(
+                f"the context of {self.n_ctx:,} tokens is full ({self._length:,} + {count:,}): "
+                "start with a larger --ctx"
+            )
+
+    def _rows(self, context: int, rows: int) -> FloatArray:
+        columns = self.vocab.columns
+        if not rows:
+            lib.llama_synchronize(context)
+            return np.empty((0, columns), np.float32)
+        pointer = ctypes.cast(lib.llama_get_logits(context), ctypes.c_void_p).value
+        if not pointer:
+            raise DecodeFailed("llama.cpp gave no logits: ask again")
+        buffer = memoryview((ctypes.c_float * (rows * columns)).from_address(pointer))
+        out: FloatArray = np.frombuffer(buffer, np.float32).reshape(rows, columns)
+        out.flags.writeable = False
+        return out
+
+    def _failure(self, code: int) -> Exception:
+        """Settle `length` after a pass that failed with `code`; the error to raise."""
+        self._settle()
+        if code == _ABORTED:
+            return Interrupted("the pass was stopped")
+        if code == _NO_SLOT:
+            return DecodeFailed(f"the context of {self.n_ctx:,} tokens has no room left: start with a larger --ctx")
+        return DecodeFailed(f"llama.cpp failed with code {code}: ask again, or start with a smaller --ctx")
+
+    def _settle(self) -> None:
+        """Get back to the old length, or to an empty cache where that cannot be."""
+        if self._held() == self._length:
+            return
+        removable = self._held() > self._length and self._exact(self._length)
+        if not (removable and lib.llama_memory_seq_rm(self._memory, 0, self._length, -1)) or (
+            self._held() != self._length
+        ):
+            self._clear()
+
+    def _held(self) -> int:
+        """Tokens that llama.cpp's memory holds."""
+        return int(lib.llama_memory_seq_pos_max(self._memory, 0)) + 1
+
+    def _exact(self, length: int) -> bool:
+        """Whether the cache still has all that the token after `length` attends to; removal itself never refuses."""
+        first = lib.llama_memory_seq_pos_min(self._memory, 0)
+        return bool(first <= 0 or first <= length - self._window)
+
+    def rewind(self, length: int) -> None:
+        """See Model.rewind."""
+        self._alive()
+        if not 0 <= length <= self._length:
+            raise ValueError(f"cannot rewind {self._length} tokens to {length}")
+        if length == 0:
+            self._clear()
+        elif length < self._length:
+            if not self._rewinds:
+                raise CannotRewind("this model's memory cannot go back: it can only be cleared and read again")
+            if not self._exact(length):
+                raise CannotRewind(
+                    f"the window of {self._window:,} tokens before {length:,} is gone: it can only be read again"
+                )
+            if not lib.llama_memory_seq_rm(self._memory, 0, length, -1):
+                raise CannotRewind(f"llama.cpp does not go back from {self._length:,} to {length:,} tokens")
+            self._length = length
+
+    def _clear(self) -> None:
+        lib.llama_memory_clear(self._memory, False)
+        self._length = 0
+
+    def interrupt(self) -> None:
+        """See Model.interrupt."""
+        self._flag[0] = b"\1"
+
+    @cached_property
+    def _origin(self) -> Origin:
+        return Origin(
+            library=library_version(),
+            model=file_identity(self.file),
+            kv=self.kv,
+            flash_attention=self.flash_attention,
+        )
+
+    def save(self, path: Path) -> None:
+        """See Model.save; OSError where the file cannot be written."""
+        save_state(self._alive(), path, self._origin, self._length)
+
+    def load(self, path: Path) -> None:
+        """See Model.load."""
+        context = self._alive()
+        self._clear()
+        try:
+            self._length = load_state(context, path, self._origin, self.n_ctx)
+        except BaseException:
+            self._clear()
+            raise
+
+    def close(self) -> None:
+        """See Model.close; not while another thread is inside `forward`."""
+        self._context = None
+        if hasattr(self, "vocab"):
+            self.vocab.invalidate()
+        self._finalizer()
+
+
+def _flash_attention(options: LlamaCppOptions, gpu: bool) -> Literal["on", "off"]:
+    """What "auto" means: on the CPU flash attention makes wide passes over a long context slower."""
+    if options.flash_attention == "auto":
+        return "on" if gpu or options.kv != "f16" else "off"
+    return options.flash_attention
+
+
+def _load_model(options: LlamaCppOptions, progress: Progress | None) -> int:
+    raised: list[BaseException] = []
+
+    def on_progress(share: float, _data: object) -> bool:
+        try:
+            if progress:
+                progress(share)
+        except BaseException as error:
+            raised.append(error)
+            return False
+        return True
+
+    params = lib.llama_model_default_params()
+    params.n_gpu_layers = options.gpu_layers
+    params.progress_callback = lib.llama_progress_callback(on_progress)
+    with errors_of_call() as lines:
+        model = lib.llama_model_load_from_file(encode_path(options.path), params)
+    if raised:
+        if model:
+            lib.llama_model_free(model)
+        raise raised[0]
+    if not model:
+        raise LoadFailed(f"{options.path.name} is not a model that llama.cpp can read, {reason(lines)}: fetch it again")
+    return int(model)
+
+
+def _free(context: int | None, model: int) -> None:
+    if context is not None:
+        lib.llama_free(context)
+    lib.llama_model_free(model)
+
+
+def _abort_callback(flag: "ctypes.Array[ctypes.c_char]") -> object:
+    """The C function that llama.cpp asks hundreds of times a pass whether to stop.
+
+    It is `strlen` on the flag's two bytes (0 or 1), so that the question never waits for the interpreter's lock.
+    """
+    c_library = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
+    try:
+        return lib.ggml_abort_callback(ctypes.cast(c_library.strlen, ctypes.c_void_p).value)
+    except (AttributeError, OSError):
+        return lib.ggml_abort_callback(lambda _data: flag[0] != b"\0")
