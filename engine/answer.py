@@ -1,0 +1,154 @@
+"""One answer in the making: rounds of ids become text, a stop string cuts, and the record is filled in.
+
+What the user was shown, `ids` and the context always agree: a cut by a stop string is undone in the context too.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from engine.config import Request, Rule, Speculation
+from engine.context import Context
+from engine.detokenize import TextStream
+from engine.events import Origin, Reading, Round, Tokens
+from engine.generate import Clock, DraftReading, RoundDone
+from engine.pair import Pair
+from engine.planner import Planner
+from engine.stats import Answer, CacheReceipts, Finish, Settings, StopKind, Verdict
+from engine.tally import Tally, receipt
+
+
+class Run:
+    """The state of one answer; `finish` is set once it is known how it ended."""
+
+    def __init__(
+        self, pair: Pair, context: Context, request: Request, prompt: Sequence[int], seed: int, clock: Clock
+    ) -> None:
+        self.request, self.prompt, self.seed = request, list(prompt), seed
+        self.rule: Rule = request.speculation.rule_for(request.sampling.seed)
+        asked = request.speculation if pair.can_draft else Speculation(mode="off")
+        self.planner = Planner(asked, pair.costs, pair.width_limit)
+        self.finish: Finish | None = None
+        self._pair, self._context, self._clock = pair, context, clock
+        self._stop_kind: StopKind | None = None
+        self._stream = TextStream(pair.target.vocab.piece, request.stop)
+        self._ids: list[int] = []
+        self._tally = Tally(started=clock())
+        self._held = [0, 0]
+        self._wide = False
+
+    def begin(self) -> None:
+        """The context has taken over the prompt: note what its caches had of it."""
+        self._held = [cache.length for cache in self._context.caches]
+        self._read = self._held[0]
+
+    def reading(self) -> Reading:
+        """How far the target is in the prompt."""
+        held = self._context.target.length
+        self._tally.chunk(held - self._read, self._clock())
+        self._read = held
+        return Reading(model="target", reused=self._held[0], done=held, total=len(self.prompt))
+
+    def draft_reading(self, step: DraftReading) -> Reading:
+        """How far the draft is in what it lacks."""
+        return Reading(model="draft", reused=self._held[1], done=step.done, total=step.total)
+
+    def round(self, done: RoundDone) -> Iterator[Tokens | Round]:
+        """Take in a round: its text as far as it may be shown, then its figures."""
+        self._tally.round(done, self._clock())
+        self._wide = self._wide or done.drafted > 0
+        text, shown = self._push(done.tokens)
+        origins: list[Origin] = [done.plan.source or "target"] * done.accepted + ["target"]
+        self._ids.extend(done.tokens[:shown])
+        if done.end and not self.finish:
+            self.finish, self._stop_kind = ("stop", "eos") if done.end == "eos" else (done.end, None)
+        yield Tokens(text=text, ids=done.tokens[:shown], origins=origins[:shown])
+        yield self._figures(done, shown)
+
+    def _push(self, tokens: Sequence[int]) -> tuple[str, int]:
+        """Text that may be shown after these tokens, and how many of them are not past a stop string."""
+        text = ""
+        for token in tokens:
+            text += self._stream.push(token)
+            if self._stream.stopped:
+                self.finish, self._stop_kind = "stop", "string"
+                # a stop may reach back over tokens of earlier rounds
+                del self._ids[self._stream.kept :]
+                return text, max(0, self._stream.kept - len(self._ids))
+        return text, len(tokens)
+
+    def _figures(self, done: RoundDone, shown: int) -> Round:
+        return Round(
+            source=done.plan.source if done.drafted else None,
+            drafted=done.drafted,
+            accepted=done.accepted,
+            emitted=shown,
+            ms=done.seconds * 1000,
+            context=len(self.prompt) + len(self._ids),
+            plan=done.plan.why,
+            speculation=self.planner.speculation,
+        )
+
+    def end(self, finish: Finish) -> Iterator[Tokens]:
+        """Bring the context to rest behind what is kept, and show what was held back."""
+        self.finish = finish
+        self._context.settle(len(self.prompt) + len(self._ids))
+        if self._stop_kind != "eos":
+            self._context.rest()
+        if rest := self._stream.finish():
+            yield Tokens(text=rest, ids=[], origins=[])
+
+    def answer(self) -> Answer:
+        """The record; call it last."""
+        pair, emitted = self._pair, len(self._ids)
+        return Answer(
+            text=self._stream.text,
+            ids=self._ids,
+            finish_reason=self.finish or "cancelled",
+            stop_kind=self._stop_kind,
+            target=pair.target_name,
+            draft=pair.draft_name,
+            settings=self._settings(),
+            cache=self._receipts(),
+            timings=self._tally.timings(pair.load_s, emitted),
+            speculation=self._tally.speculation(self.planner, pair.width_limit, self.rule, emitted),
+            verdict=self._verdict(),
+            notes=self._notes(),
+        )
+
+    def _settings(self) -> Settings:
+        pair = self._pair
+        return Settings(
+            seed=self.seed,
+            temperature=self.request.sampling.temperature,
+            exact=pair.exact,
+            kv=pair.kv,
+            flash_attention=pair.flash_attention,
+            threads=pair.threads,
+            device=pair.device,
+            n_ctx=pair.target.n_ctx,
+        )
+
+    def _receipts(self) -> CacheReceipts:
+        held = [cache.length for cache in self._context.caches]
+        receipts = [receipt(len(self.prompt), had, max(had, now)) for had, now in zip(self._held, held, strict=False)]
+        return CacheReceipts(
+            prompt_tokens=len(self.prompt), target=receipts[0], draft=receipts[1] if len(receipts) > 1 else None
+        )
+
+    def _verdict(self) -> Verdict:
+        """Identical where no pass was wider than one, or every width equals one bit for bit."""
+        if not self.request.sampling.greedy:
+            return Verdict(kind="not_greedy")
+        exact = self._pair.exact == "strict" or not self._wide
+        return Verdict(kind="identical" if exact else "unmeasured")
+
+    def _notes(self) -> list[str]:
+        notes = []
+        asked = self.request.speculation.length
+        limit = self._pair.width_limit
+        if asked is not None and limit is not None and asked > limit - 1:
+            notes.append(
+                f"drafts of {asked} were cut to {limit - 1}: with strict exactness a pass may hold {limit} tokens here"
+            )
+        if not self._pair.can_draft and self.request.speculation.mode != "off":
+            notes.append("speculation is off: the target's cache cannot go back over refused drafts")
+        return notes

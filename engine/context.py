@@ -1,0 +1,140 @@
+"""The committed ids of a conversation, and the caches that follow them.
+
+The one invariant: `context.ids[:cache.length]` is what each cache holds.  A cache that lags is fed what it lacks just
+before it is used; one that ran ahead (drafts) is rewound by `commit` or `settle`.  Before a cache is changed it is
+marked unknown; if the change fails it is cleared, never guessed.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from engine.errors import CannotRewind, Interrupted
+from engine.model import FloatArray, Model
+
+
+class Cache:
+    """One model and what is known of its cache."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._known = True
+
+    @property
+    def length(self) -> int:
+        """Tokens that surely are in the cache."""
+        return self.model.length if self._known else 0
+
+    def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
+        """The model's forward; a failure other than Interrupted leaves the cache empty."""
+        if not self._known:
+            self.clear()
+        self._known = False
+        try:
+            out = self.model.forward(tokens, rows)
+        except (Interrupted, ValueError):
+            self._known = True
+            raise
+        except BaseException:
+            self.clear()
+            raise
+        self._known = True
+        return out
+
+    def rewind(self, length: int) -> None:
+        """Keep at most `length` tokens: exactly so many where the model can, else none."""
+        if length >= self.length:
+            return
+        try:
+            self.model.rewind(length)
+        except CannotRewind:
+            self.clear()
+        except BaseException:
+            self._known = False
+            raise
+
+    def clear(self) -> None:
+        """Empty the cache; a model that cannot even do that stays unknown."""
+        self._known = False
+        self.model.rewind(0)
+        self._known = True
+
+
+class Context:
+    """The ids of one conversation with the caches of its target and, if there is one, its draft."""
+
+    def __init__(self, target: Model, draft: Model | None = None) -> None:
+        self.target = Cache(target)
+        self.draft = Cache(draft) if draft else None
+        self.ids: list[int] = []
+
+    @property
+    def caches(self) -> list[Cache]:
+        """Target first."""
+        return [self.target, self.draft] if self.draft else [self.target]
+
+    def begin(self, prompt: Sequence[int]) -> int:
+        """Take over a prompt, keep what the caches share with it, and return the length of what is shared.
+
+        The last prompt token is never kept: its row opens the answer.
+        """
+        shared = min(_common(self.ids, prompt), len(prompt) - 1)
+        for cache in self.caches:
+            cache.rewind(shared)
+        self.ids = list(prompt)
+        return shared
+
+    def read(self, cache: Cache) -> Iterator[int]:
+        """Feed a cache all but the last id, in chunks that end at multiples of its batch; yields tokens held so far."""
+        end, batch = len(self.ids) - 1, cache.model.n_batch
+        while cache.length < end:
+            start = cache.length
+            stop = min(end, start - start % batch + batch)
+            cache.forward(self.ids[start:stop], 0)
+            yield cache.length
+
+    def advance(self, cache: Cache, ahead: Sequence[int], rows: int) -> FloatArray:
+        """Feed a cache what it lacks of the ids and then `ahead`; the last `rows` rows of logits."""
+        beyond = cache.length - len(self.ids)
+        tokens = [*self.ids[cache.length :], *ahead] if beyond < 0 else list(ahead[beyond:])
+        return cache.forward(tokens, rows)
+
+    def commit(self, tokens: Sequence[int], fed: int) -> None:
+        """Append the round's tokens, of which the first `fed` are drafts that the caches may hold."""
+        for cache in self.caches:
+            cache.rewind(len(self.ids) + fed)
+        self.ids.extend(tokens)
+
+    def settle(self, length: int | None = None) -> None:
+        """Cut the ids to `length` (None: as they are) and rewind whatever ran past them."""
+        if length is not None:
+            del self.ids[length:]
+        for cache in self.caches:
+            cache.rewind(len(self.ids))
+
+    def rest(self) -> None:
+        """Leave the target one token behind the ids, as every round does, so that what comes next reads alike."""
+        self.target.rewind(max(0, len(self.ids) - 1))
+
+
+def rewinds(model: Model) -> bool:
+    """Whether the model can go back, found by trying it on two tokens; its cache is empty afterwards."""
+    model.rewind(0)
+    try:
+        model.forward([0, 0], 0)
+        model.rewind(1)
+    except CannotRewind:
+        return False
+    finally:
+        model.rewind(0)
+    return True
+
+
+def _common(a: Sequence[int], b: Sequence[int]) -> int:
+    """Length of the longest common prefix, by halving: slices compare at the speed of C."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if list(a[low:middle]) == list(b[low:middle]):
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,138 @@
+"""The Engine: a loaded pair that answers chats, one at a time, as a generator of events.
+
+Closing the generator, `cancel` from another thread, and every failure leave the context consistent: what was
+committed stays, what was not is rewound, and the next answer starts from there.
+"""
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+
+from engine.answer import Run
+from engine.config import EngineConfig, Request, Speculation
+from engine.context import Context
+from engine.drafters import Drafter
+from engine.drafters.lookup import LookupDrafter
+from engine.drafters.model import ModelDrafter
+from engine.errors import Interrupted, PromptTooLong
+from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading
+from engine.generate import Answering, Clock, DraftReading, rounds
+from engine.noise import Noise
+from engine.pair import Pair
+from engine.planner import Planner
+from engine.prompt import Chat
+from engine.sampler import Sampler
+from engine.stats import Finish
+from engine.verify import Coupled, Generator, Rejection, Rule
+
+
+class Engine:
+    """One pair, one conversation's caches, one answer at a time."""
+
+    def __init__(self, pair: Pair, clock: Clock = time.perf_counter) -> None:
+        self.pair = pair
+        self.context = Context(pair.target, pair.draft)
+        self._clock = clock
+        self._chat = Chat(pair.target.vocab)
+        self._lookup = LookupDrafter(pair.target.vocab.eog)
+        self._planner: Planner | None = None
+        self._cancelled = threading.Event()
+
+    @classmethod
+    def load(cls, config: EngineConfig, progress: Callable[[Loading], None] = lambda _: None) -> "Engine":
+        """Load what `config` names; raises LoadFailed, PairMismatch or ConfigError."""
+        from engine.loading import load_pair
+
+        return cls(load_pair(config, progress))
+
+    @property
+    def loaded(self) -> Loaded:
+        """Names, context and notes for the user."""
+        loaded = self.pair.loaded
+        if self._chat.note:
+            loaded.notes.append(self._chat.note)
+        return loaded
+
+    def answer(self, request: Request) -> Iterator[AnswerEvent]:
+        """Answer a conversation; the last event is Finished.  Raises PromptError, ModelError."""
+        return self.answer_ids(self._chat.ids(request.messages), request)
+
+    def answer_ids(self, prompt: Sequence[int], request: Request) -> Iterator[AnswerEvent]:
+        """As `answer`, for a prompt that is ids already."""
+        if not prompt:
+            raise ValueError("a prompt needs at least one id")
+        if len(prompt) >= self.pair.target.n_ctx:
+            raise PromptTooLong(len(prompt), self.pair.target.n_ctx)
+        seed = request.sampling.seed
+        run = Run(self.pair, self.context, request, prompt, secrets.randbits(32) if seed is None else seed, self._clock)
+        try:
+            yield from self._events(run)
+        finally:
+            self._planner = None
+            self._cancelled.clear()
+
+    def cancel(self) -> None:
+        """From any thread: the running answer, or the one about to run, ends within a pass as cancelled."""
+        self._cancelled.set()
+        for cache in self.context.caches:
+            cache.model.interrupt()
+
+    def set_speculation(self, speculation: Speculation) -> None:
+        """From any thread: holds from the running answer's next round on; the rule stays as it began."""
+        if (planner := self._planner) is not None and self.pair.can_draft:
+            planner.speculation = speculation
+
+    def close(self) -> None:
+        """Free the models."""
+        self.pair.close()
+
+    def _events(self, run: Run) -> Iterator[AnswerEvent]:
+        finish: Finish = "length"
+        planner = self._planner = run.planner
+        try:
+            yield from self._read(run)
+            if self._cancelled.is_set():
+                finish = "cancelled"
+            elif run.request.max_tokens:
+                with closing(rounds(self._answering(run, planner))) as steps:
+                    for step in steps:
+                        if isinstance(step, DraftReading):
+                            yield run.draft_reading(step)
+                        else:
+                            yield from run.round(step)
+                        if self._cancelled.is_set() and not run.finish:
+                            run.finish = "cancelled"
+                        if run.finish:
+                            break
+                finish = run.finish or finish
+        except Interrupted:
+            finish = "cancelled"
+        yield from run.end(finish)
+        yield Finished(answer=run.answer())
+
+    def _read(self, run: Run) -> Iterator[Reading]:
+        """The target reads its part of the prompt; the draft reads its own just before it is used."""
+        shared = self.context.begin(run.prompt)
+        self._lookup.begin(run.prompt, shared)
+        run.begin()
+        yield run.reading()
+        for _ in self.context.read(self.context.target):
+            yield run.reading()
+            if self._cancelled.is_set():
+                return
+
+    def _answering(self, run: Run, planner: Planner) -> Answering:
+        vocab = self.pair.target.vocab
+        sampler = Sampler(run.request.sampling, vocab.size, vocab.eog, len(run.prompt))
+        rule = self._rule(run)
+        drafters: list[Drafter] = [self._lookup]
+        if self.context.draft is not None:
+            drafters.append(ModelDrafter(self.context, rule, sampler))
+        return Answering(self.context, drafters, planner, rule, sampler, run.request.max_tokens, self._clock)
+
+    def _rule(self, run: Run) -> Rule:
+        if run.rule == "coupled":
+            return Coupled(Noise(run.seed))
+        return Rejection(Generator(run.seed, len(run.prompt)))

@@ -1,0 +1,106 @@
+"""The loop: plan, draft, verify, commit; ids in, rounds out, and no text anywhere.
+
+A generator that may be closed at any yield, or interrupted inside any pass: its `finally` leaves the ids and both
+caches consistent.  One pass of the target over the last token and the drafts gives the rows that judge them all.
+(Chen et al. 2023; Leviathan et al. 2023.)
+"""
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.context import Context
+from engine.drafters import Drafter
+from engine.drafters.model import ModelDrafter
+from engine.planner import Plan, Planner
+from engine.sampler import Sampler
+from engine.verify import Proposal, Rule, verify
+
+Clock = Callable[[], float]
+End = Literal["eos", "length", "context_full"]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftReading:
+    """The draft model reads what it lacks before it is used: tokens held, and to be held."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundDone:
+    """One committed round."""
+
+    plan: Plan
+    drafted: int
+    accepted: int
+    """Drafts kept by the rule, one past a cut among them."""
+    tokens: list[int]
+    """What the answer gained: kept drafts, then the target's own, up to a cut."""
+    own: bool
+    """Whether the last of `tokens` is the target's own."""
+    seconds: float
+    end: End | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """All that one answer is made with; `room` is the most tokens it may have."""
+
+    context: Context
+    drafters: Sequence[Drafter]
+    planner: Planner
+    rule: Rule
+    sampler: Sampler
+    room: int
+    clock: Clock = time.perf_counter
+
+
+def rounds(a: Answering) -> Generator[DraftReading | RoundDone, None, None]:
+    """Rounds until an end; the context holds a read prompt (all but its last id)."""
+    last = min(len(a.context.ids) + a.room, a.context.target.model.n_ctx)
+    try:
+        end: End | None = None
+        while end is None:
+            started = a.clock()
+            plan, drafter = _plan(a, last)
+            if isinstance(drafter, ModelDrafter):
+                for done in a.context.read(drafter.cache):
+                    yield DraftReading(done, len(a.context.ids) - 1)
+            proposals = drafter.propose(plan.length) if drafter else []
+            accepted, tokens = _verify(a, proposals)
+            a.planner.observe(plan, len(proposals), accepted)
+            tokens, end = _cut(tokens, a.sampler.eog, last - len(a.context.ids))
+            a.context.commit(tokens, min(accepted, len(tokens)))
+            if end == "length" and len(a.context.ids) >= a.context.target.model.n_ctx:
+                end = "context_full"
+            own = len(tokens) > accepted
+            yield RoundDone(plan, len(proposals), accepted, tokens, own, a.clock() - started, end)
+    finally:
+        a.context.settle()
+
+
+def _plan(a: Answering, last: int) -> tuple[Plan, Drafter | None]:
+    """The plan and the drafter that it names; room is kept for the target's own token."""
+    limit = a.planner.limit(last - len(a.context.ids) - 1)
+    offers = {d.source: o for d in a.drafters if limit and (o := d.offer(a.context.ids, limit))}
+    plan = a.planner.plan(list(offers.values()))
+    return plan, next((d for d in a.drafters if d.source == plan.source), None)
+
+
+def _verify(a: Answering, proposals: Sequence[Proposal]) -> tuple[int, list[int]]:
+    """How many drafts are kept, and the kept ones with the target's own token behind them."""
+    ahead = [p.token for p in proposals]
+    rows = a.context.advance(a.context.target, ahead, len(ahead) + 1)
+    outcome = verify(a.rule, lambda i: a.sampler(rows[i], a.context.ids, ahead[:i]), proposals, len(a.context.ids))
+    return outcome.accepted, [*ahead[: outcome.accepted], outcome.token]
+
+
+def _cut(tokens: list[int], eog: frozenset[int], room: int) -> tuple[list[int], End | None]:
+    """Tokens up to the first that ends the answer, or to the room there is."""
+    stop = next((i for i, token in enumerate(tokens) if token in eog), None)
+    if stop is not None and stop < room:
+        return tokens[:stop], "eos"
+    return tokens[:room], "length" if len(tokens) >= room else None

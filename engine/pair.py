@@ -1,0 +1,57 @@
+"""A loaded pair: the target, its draft if it has one, and what was found out about them on this machine."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.config import CacheType, Exactness
+from engine.context import rewinds
+from engine.events import Loaded
+from engine.model import Model
+from engine.planner import FLAT, Costs
+
+
+@dataclass(slots=True)
+class Pair:
+    """Two models that fit, with the settings they were loaded with."""
+
+    target: Model
+    draft: Model | None = None
+    target_name: str = "target"
+    draft_name: str | None = None
+    exact: Exactness = "normal"
+    kv: CacheType = "f16"
+    flash_attention: Literal["on", "off"] = "off"
+    threads: int = 1
+    device: str = "cpu"
+    costs: Costs = FLAT
+    width_limit: int | None = None
+    """Most tokens a verifying pass may hold so that its logits equal single passes bit for bit; None: any."""
+    load_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    can_draft: bool = True
+
+    def __post_init__(self) -> None:
+        if not rewinds(self.target):
+            self.can_draft = False
+            self.notes.append("speculation is off: the target's cache cannot go back over refused drafts")
+        elif self.draft is not None and not rewinds(self.draft):
+            self.draft.close()
+            self.draft, self.draft_name = None, None
+            self.notes.append("the draft model is not used: its cache cannot go back over refused drafts")
+
+    @property
+    def loaded(self) -> Loaded:
+        """What the user is told."""
+        return Loaded(
+            target=self.target_name,
+            draft=self.draft_name,
+            n_ctx=self.target.n_ctx,
+            device=self.device,
+            notes=list(self.notes),
+        )
+
+    def close(self) -> None:
+        """Free both models."""
+        for model in (self.target, self.draft):
+            if model is not None:
+                model.close()
