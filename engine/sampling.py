@@ -10,32 +10,34 @@ they can: the maxima of interleaved blocks give a threshold that no token of the
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from engine import penalties
 from engine.config import Sampling
 from engine.errors import BadLogits
 from engine.model import FloatArray, IntArray
+
+Probs = npt.NDArray[np.float64]
 
 BLOCKS = 64
 """Elements behind one block maximum."""
 FIRST_NUCLEUS = 512
 """Tokens in which top-p is looked for before the whole row is sorted."""
 STRETCH = 512
-"""Elements that a draw steps over at once."""
-FLOAT32_MAX = float(np.finfo(np.float32).max)
-CHECK_FILE = "its file may be damaged, so verify it or fetch it again"
+"""Elements that are cumulated at once."""
+ROUNDING = 1e-9
+"""Far above what the order of a sum can change in it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
     """Probabilities over token ids: dense where `ids` is None, else those of the ids listed; the rest has mass 0."""
 
-    probs: npt.NDArray[np.float64]
+    probs: Probs
     """[n], sums to 1."""
     ids: IntArray | None
     """[n] ascending, or None: probs[i] belongs to id i."""
@@ -77,85 +79,41 @@ def distribution(
     """
     if not 0 < size <= logits.size:
         raise ValueError(f"{size} tokens do not fit a row of {logits.size} logits")
-    row = _adjusted(logits[:size], sampling, history, answer)
+    row = penalties.adjusted(logits[:size], sampling, history, answer)
     maxima = _maxima(row)
     peak = float(maxima.max())
     if not math.isfinite(peak):
-        raise BadLogits(_fault(logits[:size]))
+        raise BadLogits(penalties.fault(logits[:size]))
     if sampling.greedy:
         return one_hot(int(row.argmax()))
-    top_k, top_p = sampling.top_k, sampling.top_p
-    ids, values = (None, row) if not 0 < top_k < size else _largest(row, top_k, maxima)
-    weights = _weights(values, peak, sampling.temperature)
-    if top_p < 1:
-        ids, values = _nucleus(ids, values, weights, sampling, maxima)
-        weights = _weights(values, peak, sampling.temperature)
-    return _normalized(ids, weights, sampling.min_p)
-
-
-def _normalized(ids: IntArray | None, weights: npt.NDArray[np.float64], min_p: float) -> Distribution:
-    """The last two steps; the largest weight is 1, so min-p compares with the weights as they are."""
-    if ids is not None or min_p > 0:
-        kept = np.flatnonzero((weights >= min_p) & (weights > 0))
-        if kept.size < weights.size:
-            ids, weights = kept if ids is None else ids[kept], weights[kept]
+    scale = _Scale(peak, sampling.temperature)
+    ids, values = _largest(row, sampling.top_k, maxima) if 0 < sampling.top_k < size else (None, row)
+    weights = scale.weights(values)
+    if sampling.top_p < 1:
+        goal = sampling.top_p * float(weights.sum())
+        ids, values = _nucleus(values, goal, scale, maxima) if ids is None else _most(ids, values, goal, scale)
+        weights = scale.weights(values)
+    if ids is not None or sampling.min_p > 0:
+        # The largest weight is 1, so min-p compares with the weights as they are.
+        kept = np.flatnonzero((weights >= sampling.min_p) & (weights > 0))
+        ids, weights = kept if ids is None else ids[kept], weights[kept]
     return Distribution(weights / weights.sum(), ids)
 
 
-def _weights(values: FloatArray, peak: float, temperature: float) -> npt.NDArray[np.float64]:
-    """exp((value - peak) / temperature), float64: the largest is exactly 1, so nothing overflows."""
-    out: npt.NDArray[np.float64] = np.subtract(values, peak, dtype=np.float64)
-    if temperature != 1:
-        with np.errstate(over="ignore"):
-            out /= temperature
-    np.exp(out, out=out)
-    return out
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """From logits to weights: exp((logit - peak) / temperature), float64; the largest is exactly 1."""
 
+    peak: float
+    temperature: float
 
-def _adjusted(row: FloatArray, sampling: Sampling, history: Sequence[int], answer: Sequence[int]) -> FloatArray:
-    """The row after bias and penalties: a copy where anything changes."""
-    repeats = sampling.repeat_penalty != 1 and sampling.repeat_last > 0
-    recent = set(history[-sampling.repeat_last :]) if repeats else set()
-    counts = Counter(answer) if sampling.frequency_penalty or sampling.presence_penalty else Counter()
-    touched = [token for token in {*sampling.logit_bias, *recent, *counts} if 0 <= token < row.size]
-    if not touched:
-        return row
-    values = row[touched]
-    if not (values < math.inf).all():
-        raise BadLogits(_fault(row))
-    out = row.copy()
-    out[touched] = [
-        _penalized(float(value), sampling.logit_bias.get(token, 0.0), token in recent, counts[token], sampling)
-        for token, value in zip(touched, values, strict=True)
-    ]
-    return out
-
-
-def _penalized(value: float, bias: float, recent: bool, count: int, sampling: Sampling) -> float:
-    """One logit after its bias and penalties, in this order: bias, repetition, frequency and presence."""
-    if -math.inf in (value, bias):
-        return -math.inf
-    value += bias
-    if recent:
-        value = _finite(value / sampling.repeat_penalty if value > 0 else value * sampling.repeat_penalty)
-    if count:
-        value -= _finite(count * sampling.frequency_penalty + sampling.presence_penalty)
-    return _finite(value)
-
-
-def _finite(value: float) -> float:
-    """The value within float32, so that no finite setting makes a token certain or impossible by overflow."""
-    return min(max(value, -FLOAT32_MAX), FLOAT32_MAX)
-
-
-def _fault(logits: FloatArray) -> str:
-    """What is wrong with a row, and what to do."""
-    for name, wrong in (("NaN", np.isnan(logits)), ("+inf", np.isposinf(logits))):
-        if wrong.any():
-            return f"the model gave {name} as the logit of token {int(wrong.argmax())}: {CHECK_FILE}"
-    if np.isneginf(logits).all():
-        return f"the model gave -inf as the logit of every token: {CHECK_FILE}"
-    return "the logit bias forbids every token that the model allows: take some -inf out of it"
+    def weights(self, values: FloatArray) -> Probs:
+        out: Probs = np.subtract(values, self.peak, dtype=np.float64)
+        if self.temperature != 1:
+            with np.errstate(over="ignore"):
+                out /= self.temperature
+        np.exp(out, out=out)
+        return out
 
 
 def _maxima(row: FloatArray) -> FloatArray:
@@ -177,9 +135,11 @@ def _largest(row: FloatArray, count: int, maxima: FloatArray) -> tuple[IntArray,
 def _cut(ids: IntArray, values: FloatArray, count: int) -> tuple[IntArray, FloatArray]:
     """Keep the `count` largest values, the lowest ids among equal ones."""
     surplus = values.size - count
-    if surplus <= 0:
-        return ids, values
-    least = np.partition(values, surplus)[surplus]
+    return _down_to(ids, values, count, np.partition(values, surplus)[surplus]) if surplus > 0 else (ids, values)
+
+
+def _down_to(ids: IntArray, values: FloatArray, count: int, least: float) -> tuple[IntArray, FloatArray]:
+    """The same where the smallest value to keep is known."""
     keep = values >= least
     extra = int(np.count_nonzero(keep)) - count
     if extra:
@@ -187,32 +147,31 @@ def _cut(ids: IntArray, values: FloatArray, count: int) -> tuple[IntArray, Float
     return ids[keep], values[keep]
 
 
-def _nucleus(
-    ids: IntArray | None,
-    values: FloatArray,
-    weights: npt.NDArray[np.float64],
-    sampling: Sampling,
-    maxima: FloatArray,
-) -> tuple[IntArray, FloatArray]:
-    """The most likely tokens up to the mass top-p, the one that crosses it included."""
-    goal = sampling.top_p * float(weights.sum())
-    peak = float(maxima.max())
-    if ids is None and values.size > FIRST_NUCLEUS:
-        some, their = _largest(values, FIRST_NUCLEUS, maxima)
-        count = _crossing(their, peak, sampling.temperature, goal)
-        if count <= some.size:
-            return _cut(some, their, count)
-    count = _crossing(values, peak, sampling.temperature, goal)
-    return _cut(np.arange(values.size) if ids is None else ids, values, count)
+def _nucleus(row: FloatArray, goal: float, scale: _Scale, maxima: FloatArray) -> tuple[IntArray, FloatArray]:
+    """_most of a whole row; where a few tokens hold the mass, the rest is never sorted."""
+    if row.size > FIRST_NUCLEUS:
+        ids, values = _largest(row, FIRST_NUCLEUS, maxima)
+        if float(scale.weights(values).sum()) * (1 - ROUNDING) > goal:
+            return _most(ids, values, goal, scale)
+    return _most(np.arange(row.size), row, goal, scale)
 
 
-def _crossing(values: FloatArray, peak: float, temperature: float, goal: float) -> int:
-    """How many of the values, largest first, it takes to reach the goal; one more than there are if they do not."""
-    mass = np.cumsum(_weights(np.sort(values)[::-1], peak, temperature))
-    return int(np.searchsorted(mass, goal)) + 1
+def _most(ids: IntArray, values: FloatArray, goal: float, scale: _Scale) -> tuple[IntArray, FloatArray]:
+    """The most likely tokens until their weights reach the goal, the one that crosses it included."""
+    ordered = np.sort(values)[::-1]
+    mass = 0.0
+    for start in range(0, ordered.size, STRETCH):
+        weights = scale.weights(ordered[start : start + STRETCH])
+        weights[0] += mass
+        cumulated = np.cumsum(weights)
+        mass = float(cumulated[-1])
+        if mass >= goal:
+            last = start + int(np.searchsorted(cumulated, goal))
+            return _down_to(ids, values, last + 1, ordered[last])
+    return ids, values
 
 
-def _inverse(probs: npt.NDArray[np.float64], u: float) -> int:
+def _inverse(probs: Probs, u: float) -> int:
     """The index at u of the cumulated mass; whole stretches are stepped over, since cumulating is slow."""
     whole = probs.size // STRETCH * STRETCH
     if whole == 0:
@@ -225,7 +184,7 @@ def _inverse(probs: npt.NDArray[np.float64], u: float) -> int:
     return start + _place(np.cumsum(probs[start : start + STRETCH]), max(0.0, inside / sums[stretch]))
 
 
-def _place(mass: npt.NDArray[np.float64], u: float) -> int:
+def _place(mass: Probs, u: float) -> int:
     """The first index whose cumulated mass exceeds u of the whole; the last with any mass where rounding finds none."""
     index = int(np.searchsorted(mass, u * mass[-1], side="right"))
     return index if index < mass.size else int(np.searchsorted(mass, mass[-1]))

@@ -170,13 +170,13 @@ def _at(draft: Distribution, target: Distribution) -> npt.NDArray[np.float64]:
     if target.ids is None and draft.ids is None:
         shared = min(out.size, draft.probs.size)
         out[:shared] = draft.probs[:shared]
-    elif target.ids is None and draft.ids is not None:
+    elif target.ids is None:
         inside = draft.ids < out.size
         out[draft.ids[inside]] = draft.probs[inside]
-    elif target.ids is not None and draft.ids is None:
+    elif draft.ids is None:
         inside = target.ids < draft.probs.size
         out[inside] = draft.probs[target.ids[inside]]
-    elif target.ids is not None and draft.ids is not None:
-        _, mine, theirs = np.intersect1d(target.ids, draft.ids, assume_unique=True, return_indices=True)
-        out[mine] = draft.probs[theirs]
+    else:
+        places = np.minimum(np.searchsorted(draft.ids, target.ids), draft.ids.size - 1)
+        np.copyto(out, draft.probs[places], where=draft.ids[places] == target.ids)
     return out
