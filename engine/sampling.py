@@ -28,7 +28,9 @@ BLOCKS = 64
 FIRST_NUCLEUS = 512
 """Tokens in which top-p is looked for before the whole row is sorted."""
 STRETCH = 512
-"""Elements that are cumulated at once."""
+"""Elements that a draw steps over at once."""
+PIECE = 8192
+"""Elements of a sorted row that top-p cumulates at once."""
 ROUNDING = 1e-9
 """Far above what the order of a sum can change in it."""
 
@@ -86,18 +88,24 @@ def distribution(
         raise BadLogits(penalties.fault(logits[:size]))
     if sampling.greedy:
         return one_hot(int(row.argmax()))
+    ids, values = None, row
+    if 0 < sampling.top_k < size:
+        ids = _largest(row, sampling.top_k, maxima)
+        values = row[ids]
     scale = _Scale(peak, sampling.temperature)
-    ids, values = _largest(row, sampling.top_k, maxima) if 0 < sampling.top_k < size else (None, row)
     weights = scale.weights(values)
     if sampling.top_p < 1:
         goal = sampling.top_p * float(weights.sum())
-        ids, values = _nucleus(values, goal, scale, maxima) if ids is None else _most(ids, values, goal, scale)
-        weights = scale.weights(values)
+        ids, weights = _kept(ids, weights, _nucleus(values, goal, scale, maxima))
     if ids is not None or sampling.min_p > 0:
         # The largest weight is 1, so min-p compares with the weights as they are.
-        kept = np.flatnonzero((weights >= sampling.min_p) & (weights > 0))
-        ids, weights = kept if ids is None else ids[kept], weights[kept]
+        ids, weights = _kept(ids, weights, np.flatnonzero((weights >= sampling.min_p) & (weights > 0)))
     return Distribution(weights / weights.sum(), ids)
+
+
+def _kept(ids: IntArray | None, weights: Probs, kept: IntArray) -> tuple[IntArray, Probs]:
+    """What stands at the indices `kept`."""
+    return kept if ids is None else ids[kept], weights[kept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,53 +130,48 @@ def _maxima(row: FloatArray) -> FloatArray:
     return np.concatenate((row[:whole].reshape(BLOCKS, -1).max(axis=0), row[whole:]))
 
 
-def _largest(row: FloatArray, count: int, maxima: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The `count` largest elements (ties by lowest id): their ids, ascending, and values."""
-    if count <= maxima.size:
-        ids = np.flatnonzero(row >= np.partition(maxima, maxima.size - count)[maxima.size - count])
-        values = row[ids]
-    else:
-        ids, values = np.arange(row.size), row
-    return _cut(ids, values, count)
+def _largest(row: FloatArray, count: int, maxima: FloatArray) -> IntArray:
+    """The indices, ascending, of the `count` largest elements, the lowest ones among equal elements."""
+    if count > maxima.size:
+        return _from(row, count, np.partition(row, row.size - count)[row.size - count])
+    # As many blocks as are asked for reach this threshold, so no element below it is among the largest.
+    some = np.flatnonzero(row >= np.partition(maxima, maxima.size - count)[maxima.size - count])
+    values = row[some]
+    kept: IntArray = some[_from(values, count, np.partition(values, values.size - count)[values.size - count])]
+    return kept
 
 
-def _cut(ids: IntArray, values: FloatArray, count: int) -> tuple[IntArray, FloatArray]:
-    """Keep the `count` largest values, the lowest ids among equal ones."""
-    surplus = values.size - count
-    return _down_to(ids, values, count, np.partition(values, surplus)[surplus]) if surplus > 0 else (ids, values)
-
-
-def _down_to(ids: IntArray, values: FloatArray, count: int, least: float) -> tuple[IntArray, FloatArray]:
-    """The same where the smallest value to keep is known."""
-    keep = values >= least
-    extra = int(np.count_nonzero(keep)) - count
+def _from(values: FloatArray, count: int, least: float) -> IntArray:
+    """The indices of the `count` largest values, the lowest among equal ones; `least` is the smallest value."""
+    kept = np.flatnonzero(values >= least)
+    extra = kept.size - count
     if extra:
-        keep[np.flatnonzero(values == least)[-extra:]] = False
-    return ids[keep], values[keep]
+        kept = np.delete(kept, np.flatnonzero(values[kept] == least)[-extra:])
+    return kept
 
 
-def _nucleus(row: FloatArray, goal: float, scale: _Scale, maxima: FloatArray) -> tuple[IntArray, FloatArray]:
-    """_most of a whole row; where a few tokens hold the mass, the rest is never sorted."""
-    if row.size > FIRST_NUCLEUS:
-        ids, values = _largest(row, FIRST_NUCLEUS, maxima)
-        if float(scale.weights(values).sum()) * (1 - ROUNDING) > goal:
-            return _most(ids, values, goal, scale)
-    return _most(np.arange(row.size), row, goal, scale)
+def _nucleus(values: FloatArray, goal: float, scale: _Scale, maxima: FloatArray) -> IntArray:
+    """The indices of the largest values until their weights reach the goal, the one that crosses it included."""
+    if values.size > FIRST_NUCLEUS:
+        # Where a few tokens hold the mass, the rest is never sorted.
+        some = _largest(values, FIRST_NUCLEUS, maxima)
+        if float(scale.weights(values[some]).sum()) * (1 - ROUNDING) > goal:
+            return some[_most(values[some], goal, scale)]
+    return _most(values, goal, scale)
 
 
-def _most(ids: IntArray, values: FloatArray, goal: float, scale: _Scale) -> tuple[IntArray, FloatArray]:
-    """The most likely tokens until their weights reach the goal, the one that crosses it included."""
+def _most(values: FloatArray, goal: float, scale: _Scale) -> IntArray:
     ordered = np.sort(values)[::-1]
     mass = 0.0
-    for start in range(0, ordered.size, STRETCH):
-        weights = scale.weights(ordered[start : start + STRETCH])
+    for start in range(0, ordered.size, PIECE):
+        weights = scale.weights(ordered[start : start + PIECE])
         weights[0] += mass
         cumulated = np.cumsum(weights)
         mass = float(cumulated[-1])
         if mass >= goal:
             last = start + int(np.searchsorted(cumulated, goal))
-            return _down_to(ids, values, last + 1, ordered[last])
-    return ids, values
+            return _from(values, last + 1, ordered[last])
+    return np.arange(values.size)
 
 
 def _inverse(probs: Probs, u: float) -> int:

@@ -167,16 +167,17 @@ def _without(target: Distribution, token: int) -> npt.NDArray[np.float64]:
 def _at(draft: Distribution, target: Distribution) -> npt.NDArray[np.float64]:
     """The draft's probabilities in the target's places, 0 where it has none; float64 [len(target.probs)]."""
     out = np.zeros(target.probs.size)
-    if target.ids is None and draft.ids is None:
+    ours, theirs = target.ids, draft.ids
+    if theirs is None and ours is None:
         shared = min(out.size, draft.probs.size)
         out[:shared] = draft.probs[:shared]
-    elif target.ids is None:
-        inside = draft.ids < out.size
-        out[draft.ids[inside]] = draft.probs[inside]
-    elif draft.ids is None:
-        inside = target.ids < draft.probs.size
-        out[inside] = draft.probs[target.ids[inside]]
-    else:
-        places = np.minimum(np.searchsorted(draft.ids, target.ids), draft.ids.size - 1)
-        np.copyto(out, draft.probs[places], where=draft.ids[places] == target.ids)
+    elif theirs is None and ours is not None:
+        inside = ours < draft.probs.size
+        out[inside] = draft.probs[ours[inside]]
+    elif theirs is not None and ours is None:
+        inside = theirs < out.size
+        out[theirs[inside]] = draft.probs[inside]
+    elif theirs is not None and ours is not None:
+        places = np.minimum(np.searchsorted(theirs, ours), theirs.size - 1)
+        np.copyto(out, draft.probs[places], where=theirs[places] == ours)
     return out
