@@ -21,7 +21,7 @@ from engine.events import AnswerEvent, Failed, Finished, Loaded, Loading, Readin
 from engine.frames import Ask, Command, Load, Noted, Quit, Reply, SetSpeculation, Stop
 from engine.hostlog import last_lines
 
-PATIENCE = 1.8
+PATIENCE = 1.3
 """Seconds that the process has to end by itself."""
 
 
@@ -129,9 +129,11 @@ class EngineClient:
         try:
             await asyncio.wait_for(asyncio.shield(self._reading), PATIENCE)
         except TimeoutError:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+            self._kill()
             await self._reading
+        except asyncio.CancelledError:
+            self._kill()
+            raise
 
     async def _job(self, command: Load | Ask, last: Last) -> AsyncGenerator[Reply, None]:
         """Replies to one command up to `last`; whatever happens, none is left for the next command."""
@@ -197,8 +199,7 @@ class EngineClient:
             pass
         except (frames.BadFrame, OSError) as error:
             why = f"it sent nonsense: {error}"
-            with suppress(ProcessLookupError):
-                self._process.kill()
+            self._kill()
         code = await self._process.wait()
         self._died = self._obituary(code, why)
         self._replies.put_nowait(None)
@@ -217,6 +218,10 @@ class EngineClient:
                 self._settle()
             else:
                 self._replies.put_nowait(reply)
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
     def _settle(self) -> None:
         if self._noted and not (future := self._noted.popleft()).done():

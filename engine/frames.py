@@ -83,11 +83,13 @@ replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply, dec_hoo
 
 
 def pack(record: Record) -> bytes:
-    """One frame; ConfigError where it would be larger than LIMIT, or where a text is no Unicode."""
+    """One frame; ConfigError where it would be larger than LIMIT, a text is no Unicode, or a number has 65 bits."""
     try:
         body = _encoder.encode(record)
     except UnicodeEncodeError as error:
         raise errors.ConfigError(f"a text is not valid Unicode: remove {error.object[error.start]!a}") from error
+    except OverflowError as error:
+        raise errors.ConfigError("a number in the settings is too large: take a smaller one") from error
     if len(body) > LIMIT:
         raise errors.ConfigError(f"a message of {len(body):,} bytes is over the limit of {LIMIT:,}: shorten it")
     return HEADER.pack(len(body)) + body

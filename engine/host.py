@@ -24,7 +24,7 @@ from engine.events import AnswerEvent, Failed, Finished, Loaded, Loading
 from engine.frames import AnyCommand, Ask, Load, Noted, Quit, SetSpeculation, Stop
 from engine.hostlog import open_log
 
-GRACE = 1.5
+GRACE = 1.0
 """Seconds in which the main thread must come to an end once the app wants to quit."""
 
 
@@ -199,7 +199,7 @@ class Host:
 def serve(
     stream_in: BinaryIO,
     stream_out: BinaryIO,
-    load: Loader = load_engine,
+    load: Loader,
     abandon: Callable[[int], object] = os._exit,
 ) -> None:
     """Serve until Quit or the end of `stream_in`; a main thread that does not end within GRACE is abandoned."""
@@ -242,7 +242,7 @@ def main() -> None:
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal: the app decides
     os.environ["GGML_NO_BACKTRACE"] = "1"
-    serve(stream_in, stream_out)
+    serve(stream_in, stream_out, load_engine)
     sys.stderr.flush()
     os._exit(0)  # native exit handlers may wait for threads that never end
 

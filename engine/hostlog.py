@@ -41,6 +41,8 @@ def last_lines(path: Path, process: int) -> list[str]:
             text = file.read().decode(errors="replace")
     except OSError:
         return []
-    text = text.rpartition(f"{HEADLINE}{process},")[2].partition(TRACE)[0]
-    lines = [" ".join(line.split()) for line in text.splitlines()]
-    return [line for line in lines[1:] if line and not line.startswith(HEADLINE)][-LAST_LINES:]
+    _, headline, own = text.rpartition(f"{HEADLINE}{process},")
+    if not headline:
+        return []
+    lines = [" ".join(line.split()) for line in own.partition(TRACE)[0].splitlines()[1:]]
+    return [line for line in lines if line and not line.startswith(HEADLINE)][-LAST_LINES:]
