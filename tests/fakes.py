@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from engine.backends.toy import ScriptLM, ToyLM, ToyModel, ToyVocabulary
 from engine.config import Request, Sampling, Speculation
-from engine.context import Context
 from engine.engine import Engine
 from engine.events import AnswerEvent, Finished
 from engine.model import FloatArray
@@ -102,7 +101,11 @@ def last(events: Iterator[AnswerEvent]) -> Answer:
 def fresh(prompt: Sequence[int], asked: Request, target: Callable[[], ToyModel]) -> list[int]:
     """What a new engine with empty caches and no speculation answers."""
     plain = Request(
-        messages=(), sampling=asked.sampling, max_tokens=asked.max_tokens, stop=asked.stop, speculation=Speculation(mode="off")
+        messages=(),
+        sampling=asked.sampling,
+        max_tokens=asked.max_tokens,
+        stop=asked.stop,
+        speculation=Speculation(mode="off"),
     )
     return last(engine_of(target()).answer_ids(prompt, plain)).ids
 

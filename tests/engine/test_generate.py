@@ -1,7 +1,7 @@
 """The loop on toys: whatever is drafted, refused, cut, cancelled or broken, the text is the target's own."""
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.backends.toy import ToyLM, ToyModel, ToyVocabulary
 from engine.config import Request, Sampling, Speculation
 from engine.engine import Engine
-from engine.errors import DecodeFailed, EngineError, Interrupted
+from engine.errors import DecodeFailed, Interrupted
 from engine.events import Round
 from engine.verify import Generator
 from tests.fakes import FaultyModel, engine_of, fixed, fresh, last, request, script_pair
@@ -53,7 +53,9 @@ def test_drafting_never_changes_greedy_or_coupled_text(
 @pytest.mark.parametrize("sampling", [Sampling(temperature=0), Sampling(temperature=1, top_p=1, min_p=0)])
 def test_a_draft_equal_to_the_target_is_always_kept(length: int, sampling: Sampling) -> None:
     engine = engine_of(ToyLM(), ToyLM())
-    answer = last(engine.answer_ids(PROMPT, request(sampling, fixed(length), max_tokens=60 // (length + 1) * (length + 1))))
+    answer = last(
+        engine.answer_ids(PROMPT, request(sampling, fixed(length), max_tokens=60 // (length + 1) * (length + 1)))
+    )
     assert answer.speculation.acceptance_rate == 1.0
     assert answer.speculation.mean_tokens_per_round == length + 1
 
@@ -165,11 +167,9 @@ def test_a_pass_that_fails_anywhere_never_poisons_what_follows(
         faulty = FaultyModel(target if side == "target" else draft, after=after, error=lambda: error("broken"))
         engine = engine_of(*((faulty, draft) if side == "target" else (target, faulty)))
         faulty.at = at
-        try:
-            partial = last(engine.answer_ids(prompt, asked))
-            assert partial.finish_reason in ("length", "cancelled")
-        except (EngineError, RuntimeError, MemoryError) as raised:
-            assert isinstance(raised, error)
+        with suppress(error):
+            assert last(engine.answer_ids(prompt, asked)).finish_reason in ("length", "cancelled")
+        faulty.at = None
         held(engine)
         for follow in ([*engine.context.ids, 1], [*prompt[:40], 2, 2], prompt):
             assert last(engine.answer_ids(follow, asked)).ids == fresh(follow, asked, lambda: schedule(9)[0])

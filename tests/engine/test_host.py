@@ -45,7 +45,7 @@ async def collect(client: EngineClient, word: str, seen: list[AnswerEvent] | Non
     """All events of an answer; those before an error are in `seen`."""
     events = [] if seen is None else seen
     async for event in client.answer(ask(word)):
-        events.append(event)  # noqa: PERF401: an extend would lose them where an error comes
+        events.append(event)  # noqa: PERF401
     return events
 
 
