@@ -1,0 +1,152 @@
+"""Text as it may be shown: joined it is the full decode, cut at the first stop, never half a character."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.detokenize import TextStream, sanitize
+
+FAMILY = "👨‍👩‍👧 🇩🇪 漢字 e\u0301 עברית ok"
+PIECES = st.lists(st.one_of(st.binary(max_size=5), st.text("ab€👩", max_size=3).map(str.encode)), max_size=12)
+STOPS = st.lists(st.text("ab€👩\ufffd", min_size=1, max_size=4), max_size=3)
+
+
+def stream_of(pieces: list[bytes], stops: list[str]) -> tuple[TextStream, list[str]]:
+    """The stream after all pieces and `finish`, and what each call returned."""
+    stream = TextStream(lambda token: pieces[token], stops)
+    shown = [stream.push(token) for token in range(len(pieces))]
+    return stream, [*shown, stream.finish()]
+
+
+def first_stop(text: str, stops: list[str]) -> int | None:
+    """Where the stop that is complete first begins: the slow definition."""
+    for end in range(1, len(text) + 1):
+        starts = [end - len(stop) for stop in stops if text[:end].endswith(stop)]
+        if starts:
+            return min(starts)
+    return None
+
+
+@given(PIECES, STOPS)
+def test_the_shown_text_is_the_full_decode_up_to_the_first_stop(pieces: list[bytes], stops: list[str]) -> None:
+    whole = b"".join(pieces).decode("utf-8", "replace")
+    cut = first_stop(whole, stops)
+    stream, shown = stream_of(pieces, stops)
+    assert "".join(shown) == stream.text == whole[:cut]
+    assert stream.stopped == (cut is not None)
+
+
+@given(PIECES, STOPS)
+def test_how_the_bytes_fall_into_tokens_does_not_matter(pieces: list[bytes], stops: list[str]) -> None:
+    one, _ = stream_of([b"".join(pieces)], stops)
+    many, _ = stream_of([bytes((byte,)) for piece in pieces for byte in piece], stops)
+    some, _ = stream_of(pieces, stops)
+    assert one.text == many.text == some.text
+
+
+@given(PIECES, STOPS)
+def test_nothing_that_may_become_a_stop_is_shown(pieces: list[bytes], stops: list[str]) -> None:
+    stream = TextStream(lambda token: pieces[token], stops)
+    for token in range(len(pieces)):
+        stream.push(token)
+        text = b"".join(pieces[: token + 1]).decode("utf-8", "replace")
+        if not stream.stopped:
+            for stop in stops:
+                tails = (n for n in range(len(stop) - 1, 0, -1) if text.endswith(stop[:n]))
+                held = next(tails, 0)
+                assert len(stream.text) <= len(text) - held
+
+
+@given(st.lists(st.text("ab€👩", max_size=3), max_size=8), st.text("ab€👩", min_size=1, max_size=3), st.data())
+def test_kept_counts_the_tokens_with_a_part_before_the_cut(texts: list[str], stop: str, data: st.DataObject) -> None:
+    raw = "".join(texts).encode()
+    borders = sorted(data.draw(st.sets(st.integers(0, len(raw)), max_size=8)) | {0, len(raw)})
+    pieces = [raw[a:b] for a, b in pairwise(borders)]
+    stream, _ = stream_of(pieces, [stop])
+    shown = len(stream.text.encode())
+    starts = borders[:-1]
+    expected = sum(start < shown for start in starts) if stream.stopped else len(pieces)
+    assert stream.kept == expected
+
+
+@pytest.mark.parametrize("at", range(len(FAMILY.encode()) + 1))
+def test_a_character_cut_anywhere_is_shown_whole(at: int) -> None:
+    raw = FAMILY.encode()
+    _, shown = stream_of([raw[:at], raw[at:]], [])
+    assert "".join(shown) == FAMILY
+    assert "\ufffd" not in "".join(shown)
+
+
+def test_dangling_bytes_become_one_replacement_at_the_end_only() -> None:
+    _, shown = stream_of([b"hi ", "👩".encode()[:3]], [])
+    assert shown == ["hi ", "", "\ufffd"]
+
+
+def test_invalid_bytes_in_the_middle_are_replaced_at_once() -> None:
+    _, shown = stream_of([b"a\xff", b"\xe2\x82", b"b\xe2", b"\x82\xac"], [])
+    assert shown == ["a\ufffd", "", "\ufffdb", "€", ""]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "stops", "shown", "kept"),
+    [
+        (["Hi", "\nU", "ser", ":", "x"], ["\nUser:"], "Hi", 1),
+        (["Hi\n", "User:"], ["\nUser:"], "Hi", 1),
+        (["a", "a", "a", "b"], ["aab"], "a", 1),
+        (["aaa", "b"], ["aab"], "a", 1),
+        (["stop", "x"], ["stop"], "", 0),
+        (["xst", "op"], ["stop"], "x", 1),
+        (["one ", "END", "two"], ["two", "END"], "one ", 1),
+        (["abc"], ["bc", "abc"], "", 0),
+        (["ab", "c"], ["abcd", "b"], "a", 1),
+        (["x", "", "", "stop", ""], ["stop"], "x", 3),
+        (["Hi", "\nUse"], ["\nUser:"], "Hi\nUse", 2),
+    ],
+)
+def test_stops(pieces: list[str], stops: list[str], shown: str, kept: int) -> None:
+    stream, _ = stream_of([piece.encode() for piece in pieces], stops)
+    assert (stream.text, stream.kept) == (shown, kept)
+
+
+def test_an_unmatched_tail_waits_and_is_shown_when_it_cannot_match() -> None:
+    _, shown = stream_of([b"Hi\n", b"Us", b"e", b"d"], ["\nUser:"])
+    assert shown == ["Hi", "", "", "\nUsed", ""]
+
+
+def test_tokens_after_the_stop_are_ignored() -> None:
+    stream = TextStream(lambda token: [b"a", b"!", b"b"][token], ["!"])
+    assert [stream.push(token) for token in (0, 1, 2, 2)] == ["a", "", "", ""]
+    assert (stream.text, stream.kept, stream.stopped, stream.finish()) == ("a", 1, True, "")
+
+
+ESCAPES = [
+    "\x1b]52;c;aGk=\x07",
+    "\x1b[2J",
+    "\x1b[6n",
+    "\x1bP1$r\x1b\\",
+    "\x9b31m",
+    "\x9d8;;x\x9c",
+    "\x1b[?1003h",
+    "\r",
+    "\0",
+    "\x7f",
+]
+
+
+@pytest.mark.parametrize("text", ESCAPES)
+def test_no_control_character_survives(text: str) -> None:
+    safe = sanitize(f"a{text}b")
+    assert len(safe) == len(text) + 2
+    assert not any(ord(c) < 0x20 or 0x7F <= ord(c) < 0xA0 for c in safe)
+
+
+def test_harmless_text_is_left_alone_and_escape_is_visible() -> None:
+    assert sanitize("tab\tline\n é 漢 👨‍👩‍👧 עברית") == "tab\tline\n é 漢 👨‍👩‍👧 עברית"
+    assert sanitize("\x1b[31m") == "␛[31m"
+
+
+@given(st.text(), st.integers(0, 20))
+def test_sanitizing_piece_by_piece_is_sanitizing_the_whole(text: str, at: int) -> None:
+    assert sanitize(text[:at]) + sanitize(text[at:]) == sanitize(text)
