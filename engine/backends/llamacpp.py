@@ -123,7 +123,7 @@ class LlamaCppModel:
             context = lib.llama_init_from_model(self._model, params)
         if not context:
             raise LoadFailed(
-                f"{self.file.name} cannot be opened with a context of {self.n_ctx:,} tokens, {reason(lines)}: "
+                f"{self.file.name} cannot be opened with a context of {self.n_ctx:,} tokens: {reason(lines)}; "
                 "take a smaller --ctx or another --kv"
             )
         self._context = context
@@ -139,7 +139,9 @@ class LlamaCppModel:
         except DecodeFailed as error:
             raise LoadFailed(f"{self.file.name} cannot be run, {error}") from error
         if not np.isfinite(before).all():
-            raise LoadFailed(f"{self.file.name} holds damaged weights, its first logits are no numbers: fetch it again")
+            raise LoadFailed(
+                f"{self.file.name} holds damaged weights (its first logits are no numbers): fetch it again"
+            )
         can = bool(lib.llama_memory_seq_rm(self._memory, 0, 1, -1)) and self._held() == 1
         if can:
             self._length = 1
@@ -311,8 +313,14 @@ def _load_model(options: LlamaCppOptions, progress: Progress | None) -> int:
             lib.llama_model_free(model)
         raise raised[0]
     if not model:
-        raise LoadFailed(f"{options.path.name} is not a model that llama.cpp can read, {reason(lines)}: fetch it again")
+        raise LoadFailed(_unreadable(options.path.name, reason(lines)))
     return int(model)
+
+
+def _unreadable(name: str, why: str) -> str:
+    known = "unknown" not in why and "only supports" not in why
+    advice = "fetch it again" if known else "take another model, or a newer release of this program"
+    return f"{name} is not a model file that llama.cpp can read: {why}; {advice}"
 
 
 def _free(context: int | None, model: int) -> None:

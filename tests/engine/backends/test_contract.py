@@ -1,0 +1,347 @@
+"""One suite for every backend: a Model's rows are a function of the ids in its cache, and its length never lies."""
+
+import ctypes
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.backends.llamacpp import LlamaCppModel, LlamaCppOptions
+from engine.backends.llamacpp_library import lib
+from engine.backends.toy import ToyLM, ToyModel
+from engine.errors import CannotRewind, DecodeFailed, LoadFailed
+from engine.model import Model
+from tests.engine.backends.contract import (
+    Case,
+    Kind,
+    expect_same,
+    feed,
+    fresh_row,
+    interrupted_pass,
+    rewind_if_possible,
+    some_ids,
+)
+from tests.tiny_gguf import Tiny, write_gemma, write_llama, write_mamba
+
+CONTEXT = 640
+NOISE = 0.08
+"""Logits of the tiny models have a standard deviation of 3; the cache is rounded to 16 bits."""
+
+
+def _toy(kind: Kind) -> Case:
+    return Case(f"toy-{kind}", lambda _folder: ToyLM(vocab_size=32, n_ctx=CONTEXT, kind=kind), _toy_waits, kind)
+
+
+@contextmanager
+def _toy_waits(model: Model) -> Iterator[None]:
+    assert isinstance(model, ToyModel)
+    model.on_pass = lambda _tokens: model.wait(60)
+    yield
+    model.on_pass = None
+
+
+def _llama(
+    name: str,
+    write: Callable[[Path], Path] = write_llama,
+    kind: Kind = "dense",
+    tolerance: float = NOISE,
+    **options: object,
+) -> Case:
+    def make(folder: Path) -> Model:
+        path = folder / "model.gguf"
+        if not path.exists():
+            write(path)
+        return LlamaCppModel(LlamaCppOptions(path=path, **{"n_ctx": CONTEXT, "n_batch": 128, "threads": 1, **options}))
+
+    return Case(name, make, _llama_waits, kind, tolerance)
+
+
+@contextmanager
+def _llama_waits(model: Model) -> Iterator[None]:
+    assert isinstance(model, LlamaCppModel)
+
+    deadline = time.monotonic() + 60
+
+    def wait(_data: object) -> bool:
+        while model._flag[0] == b"\0" and time.monotonic() < deadline:
+            pass
+        return bool(model._flag[0] != b"\0")
+
+    callback = lib.ggml_abort_callback(wait)
+    if model._rewinds:
+        lib.llama_set_abort_callback(model._context, callback, None)
+    yield
+    if model._rewinds:
+        lib.llama_set_abort_callback(model._context, model._abort, ctypes.addressof(model._flag))
+
+
+CASES = [
+    *map(_toy, ("dense", "sliding", "recurrent")),
+    _llama("llama"),
+    _llama("llama-padded", lambda path: write_llama(path, Tiny(padding=13))),
+    _llama("llama-flash", flash_attention="on"),
+    _llama("llama-q8_0", tolerance=2 * NOISE, kv="q8_0"),
+    _llama("gemma-whole", write_gemma),
+    _llama("gemma-window", write_gemma, "sliding", n_batch=64, swa_full=False),
+    _llama("mamba", write_mamba, "recurrent"),
+]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def folder(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp(case.name)
+
+
+@pytest.fixture(scope="module")
+def models(case: Case, folder: Path) -> Iterator[tuple[Model, Model]]:
+    both = case.make(folder), case.make(folder)
+    yield both
+    for model in both:
+        model.close()
+
+
+@pytest.fixture
+def model(models: tuple[Model, Model]) -> Model:
+    models[0].rewind(0)
+    return models[0]
+
+
+@pytest.fixture
+def other(models: tuple[Model, Model]) -> Model:
+    """The same model once more."""
+    models[1].rewind(0)
+    return models[1]
+
+
+many = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+passes = st.lists(st.tuples(st.lists(st.integers(0, 31), min_size=1, max_size=40), st.integers(0, 40)), max_size=10)
+
+
+@many
+@given(schedule=passes, probe=st.integers(0, 31))
+def test_a_row_is_a_function_of_the_cached_ids(
+    case: Case, models: tuple[Model, Model], schedule: list[tuple[list[int], int]], probe: int
+) -> None:
+    model, other = models
+    model.rewind(0)
+    ids: list[int] = []
+    for tokens, dropped in schedule:
+        model.forward(tokens, min(len(tokens), 2))
+        ids += tokens
+        length = max(1, len(ids) - dropped)
+        if rewind_if_possible(model, length):
+            del ids[length:]
+        assert model.length == len(ids)
+    row = model.forward([probe], 1)[0]
+    expect_same(case, row, fresh_row(other, [*ids, probe]))
+
+
+@many
+@given(schedule=passes, probe=st.integers(0, 31))
+def test_equal_cuts_give_equal_bits(
+    models: tuple[Model, Model], schedule: list[tuple[list[int], int]], probe: int
+) -> None:
+    model, other = models
+    model.rewind(0)
+    ids: list[int] = []
+    cuts: list[int] = []
+    for tokens, dropped in schedule:
+        model.forward(tokens, 0)
+        ids += tokens
+        cuts.append(len(ids))
+        place = max(0, len(cuts) - 1 - dropped % 3)
+        if rewind_if_possible(model, cuts[place]):
+            del cuts[place + 1 :]
+            del ids[cuts[-1] :]
+    row = model.forward([probe], 1)[0]
+    np.testing.assert_array_equal(row, fresh_row(other, [*ids, probe], cuts))
+
+
+def test_rows_are_float32_and_as_many_as_wanted(case: Case, model: Model) -> None:
+    ids = some_ids(model, 7)
+    every = model.forward(ids, 7).copy()
+    assert every.dtype == np.float32
+    assert every.shape[0] == 7
+    assert every.shape[1] >= model.vocab.size
+    assert np.isfinite(every[:, : model.vocab.size]).all()
+    for rows in (0, 1, 3):
+        model.rewind(0)
+        got = model.forward(ids, rows)
+        assert got.shape == (rows, every.shape[1])
+        expect_same(case, got, every[7 - rows :])
+
+
+def test_every_token_in_the_cache_counts(case: Case, model: Model, other: Model) -> None:
+    ids = some_ids(model, 12)
+    row = fresh_row(model, ids)
+    for place in (0, 5, 10) if case.kind == "dense" else (8, 10):
+        changed = [*ids]
+        changed[place] = (ids[place] + 1) % model.vocab.size
+        assert np.abs(fresh_row(other, changed) - row).max() > 2 * case.tolerance
+
+
+def test_length_counts_the_tokens(model: Model) -> None:
+    assert model.length == 0
+    for count in (1, 5, 2):
+        before = model.length
+        model.forward(some_ids(model, count), 1)
+        assert model.length == before + count
+
+
+def test_a_pass_that_cannot_be_is_refused_and_changes_nothing(case: Case, model: Model, other: Model) -> None:
+    ids = some_ids(model, 5)
+    model.forward(ids, 0)
+    refused = [([], 0), ([1], 2), ([1], -1), ([-1], 1), ([model.vocab.size], 1), ([1, 2**40], 1), ([-(2**31)], 0)]
+    for tokens, rows in [*refused, ([1] * (model.n_batch + 1), 1)]:
+        with pytest.raises(ValueError):
+            model.forward(tokens, rows)
+        assert model.length == 5
+    expect_same(case, model.forward([3], 1)[0], fresh_row(other, [*ids, 3]))
+
+
+def test_a_full_context_is_refused_and_changes_nothing(case: Case, model: Model, other: Model) -> None:
+    ids = some_ids(model, CONTEXT)
+    for start in range(0, CONTEXT - 3, model.n_batch):
+        model.forward(ids[start : min(start + model.n_batch, CONTEXT - 3)], 0)
+    with pytest.raises(DecodeFailed, match=f"{CONTEXT}.*full.*--ctx"):
+        model.forward([1] * 4, 1)
+    assert model.length == CONTEXT - 3
+    expect_same(case, model.forward(ids[-3:], 1)[0], fresh_row(other, ids))
+    with pytest.raises(DecodeFailed):
+        model.forward([1], 1)
+    assert model.length == CONTEXT
+
+
+def test_an_interrupted_pass_leaves_the_old_cache(case: Case, model: Model, other: Model) -> None:
+    ids = some_ids(model, 20)
+    model.forward(ids, 0)
+    wide = some_ids(model, model.n_batch, seed=1)
+    with case.waiting(model):
+        cut_short = interrupted_pass(model, wide)
+    assert cut_short or case.kind == "recurrent"
+    assert model.length == (20 if cut_short else 20 + len(wide))
+    held = ids if cut_short else ids + wide
+    expect_same(case, model.forward([3], 1)[0], fresh_row(other, [*held, 3]))
+
+
+def test_an_interrupt_without_a_pass_does_nothing(model: Model) -> None:
+    model.interrupt()
+    assert model.forward([1, 2], 1).shape[0] == 1
+    assert model.length == 2
+
+
+def test_rewind_to_0_always_clears(case: Case, model: Model, other: Model) -> None:
+    ids = some_ids(model, 30)
+    for _ in range(2):
+        model.forward(some_ids(model, 50, seed=2), 0)
+        model.rewind(0)
+        assert model.length == 0
+        expect_same(case, feed(model, ids, 30), fresh_row(other, ids))
+        model.rewind(0)
+    model.rewind(0)
+    assert model.length == 0
+
+
+def test_rewind_to_the_present_does_nothing(case: Case, model: Model, other: Model) -> None:
+    ids = some_ids(model, 9)
+    model.forward(ids, 0)
+    model.rewind(9)
+    expect_same(case, model.forward([3], 1)[0], fresh_row(other, [*ids, 3]))
+
+
+@pytest.mark.parametrize("length", [-1, 10])
+def test_rewind_out_of_range_is_refused(model: Model, length: int) -> None:
+    model.forward(some_ids(model, 9), 0)
+    with pytest.raises(ValueError):
+        model.rewind(length)
+    assert model.length == 9
+
+
+def test_a_cache_that_cannot_go_back_says_so_and_stays_as_it_is(case: Case, model: Model, other: Model) -> None:
+    ids = some_ids(model, 600)
+    for start in range(0, 600, model.n_batch):
+        model.forward(ids[start : start + model.n_batch], 0)
+    can = rewind_if_possible(model, 20)
+    assert can == (case.kind == "dense")
+    if not can:
+        with pytest.raises(CannotRewind):
+            model.rewind(20)
+        assert model.length == 600
+    held = ids[:20] if can else ids
+    expect_same(case, model.forward([3], 1)[0], fresh_row(other, [*held, 3]))
+
+
+@pytest.mark.parametrize("length", [0, 1, 300])
+def test_a_saved_cache_goes_on_as_if_it_had_never_left(
+    case: Case, model: Model, other: Model, tmp_path: Path, length: int
+) -> None:
+    ids = some_ids(model, length)
+    feed(model, ids, 60)
+    model.save(tmp_path / "cache")
+    other.forward([5, 6, 7], 0)
+    other.load(tmp_path / "cache")
+    assert other.length == model.length == length
+    wanted = model.forward([3, 4], 2).copy()
+    np.testing.assert_array_equal(other.forward([3, 4], 2), wanted)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no cache at all"])
+def test_a_file_that_is_no_cache_leaves_the_model_empty(model: Model, tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "cache"
+    if content is not None:
+        path.write_bytes(content)
+    model.forward([1, 2, 3], 0)
+    with pytest.raises(LoadFailed):
+        model.load(path)
+    assert model.length == 0
+    assert model.forward([1], 1).shape[0] == 1
+
+
+@pytest.mark.parametrize("off", [-1, 0, 1])
+@pytest.mark.parametrize("times", [1, 2])
+def test_prompts_around_the_batch_size(case: Case, model: Model, other: Model, times: int, off: int) -> None:
+    ids = some_ids(model, times * model.n_batch + off)
+    row = feed(model, ids, model.n_batch)
+    assert model.length == len(ids)
+    expect_same(case, row, feed(other, ids, 1))
+
+
+def test_closing_twice(case: Case, folder: Path) -> None:
+    model = case.make(folder)
+    model.forward([1, 2], 1)
+    model.close()
+    model.close()
+    model.interrupt()
+
+
+def test_the_vocabulary_knows_its_ids(model: Model, other: Model) -> None:
+    vocab = model.vocab
+    for token in (-1, vocab.size, 2**40):
+        with pytest.raises(IndexError):
+            vocab.piece(token)
+    assert all(isinstance(vocab.piece(token), bytes) for token in range(vocab.size))
+    assert all(vocab.piece(token) == b"" for token in vocab.control.values())
+    assert all(0 <= token < vocab.size for token in (*vocab.eog, *vocab.control.values()))
+    assert vocab.fingerprint == other.vocab.fingerprint
+
+
+@many
+@given(text=st.text(st.characters(codec="ascii", exclude_categories=["C"]), max_size=30))
+def test_text_comes_back_from_its_ids(models: tuple[Model, Model], text: str) -> None:
+    vocab = models[0].vocab
+    letters = "".join(c for c in text if vocab.tokenize(c))
+    named = letters + "".join(vocab.control)
+    for plain in (letters, named) if vocab.control else (letters,):
+        ids = vocab.tokenize(plain)
+        assert not set(ids) & set(vocab.control.values())
+        assert b"".join(map(vocab.piece, ids)).decode() == plain
