@@ -33,12 +33,13 @@ class Noise:
         return _exponential(_steps(ids) + self._key(position))
 
     def dense(self, position: int, size: int) -> npt.NDArray[np.float64]:
-        """e at the ids 0 to size - 1, float64 [size]; to be read only."""
+        """e at the ids 0 to size - 1, float64 [size]; read-only."""
         held = self._dense.get(position)
         if held is None or held.size < size:
             if self._steps.size < size:
                 self._steps = _steps(np.arange(size))
             held = _exponential(self._steps[:size] + self._key(position))
+            held.flags.writeable = False
             self._hold(position, held)
         return held[:size]
 
