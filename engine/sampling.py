@@ -100,7 +100,8 @@ def distribution(
     if ids is not None or sampling.min_p > 0:
         # The largest weight is 1, so min-p compares with the weights as they are.
         ids, weights = _kept(ids, weights, np.flatnonzero((weights >= sampling.min_p) & (weights > 0)))
-    return Distribution(weights / weights.sum(), ids)
+    weights /= weights.sum()
+    return Distribution(weights, ids)
 
 
 def _kept(ids: IntArray | None, weights: Probs, kept: IntArray) -> tuple[IntArray, Probs]:

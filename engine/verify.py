@@ -149,9 +149,14 @@ def residual(target: Distribution, draft: Distribution | None, token: int) -> Di
     if draft is None or draft.prob(token) <= 0:
         rest = _without(target, token)
     else:
-        rest = np.maximum(target.probs - _at(draft, target), 0.0)
+        rest = _at(draft, target)
+        np.subtract(target.probs, rest, out=rest)
+        np.maximum(rest, 0.0, out=rest)
     mass = float(rest.sum())
-    return Distribution(rest / mass, target.ids) if mass > 0 else target
+    if mass <= 0:
+        return target
+    rest /= mass
+    return Distribution(rest, target.ids)
 
 
 def _without(target: Distribution, token: int) -> npt.NDArray[np.float64]:
