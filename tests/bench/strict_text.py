@@ -1,6 +1,7 @@
 """Strict exactness: the same ids with speculation off, fixed and auto; greedy, or sampled by a seed.
 
-Sampled text is compared on every third prompt.  For the target as shipped and for a Q4_0 form of it that is made here.  A line a prompt that differs, a line a setting.
+Sampled text is compared on every third prompt.  For the target as shipped, and for a Q4_0 form of it that is made
+here.  A line a prompt that differs, a line a setting.
 Run: PACELINE_TEST_TARGET=... PACELINE_TEST_DRAFT=... python tests/bench/strict_text.py [tokens] [shipped|q4_0]...
 """
 
