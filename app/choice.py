@@ -1,0 +1,126 @@
+"""Which models to run: what the settings name, else the pair used last, else the best one installed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from app import paths
+from app.errors import NotEnoughMemory, NothingInstalled, UsageError
+from app.settings import Settings
+from engine.config import EngineConfig
+
+if TYPE_CHECKING:
+    from models.library import Library
+
+BEST_FIRST = ("coder", "tiny")
+"""Pairs that are taken where none was used before."""
+
+MOST_CONTEXT = 8192
+"""Tokens of context that are taken where nobody asks for more."""
+LEAST_CONTEXT = 512
+"""Tokens of context without which there is no point in starting."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to load, and the pair it is, where it is one."""
+
+    config: EngineConfig
+    pair: str | None = None
+
+    def remember(self) -> None:
+        """Make this pair the one used last; where that cannot be written, nobody is bothered."""
+        if self.pair is not None and self.pair != last_pair():
+            remember(self.pair)
+
+
+class _State(msgspec.Struct):
+    pair: str | None = None
+
+
+def _state_file() -> Path:
+    return paths.data_dir() / "state.json"
+
+
+def last_pair() -> str | None:
+    """The pair used last, None where there is none or it cannot be read."""
+    try:
+        return msgspec.json.decode(_state_file().read_bytes(), type=_State).pair
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def remember(pair: str) -> None:
+    """Keep which pair was used last, as far as that can be written."""
+    from contextlib import suppress
+
+    from models.errors import ModelsError
+    from models.files import replacing
+
+    with suppress(OSError, ModelsError):
+        paths.make(paths.data_dir())
+        with replacing(_state_file()) as file:
+            file.write(msgspec.json.encode(_State(pair=pair)))
+
+
+def choose(settings: Settings, library: "Library", require_draft: bool = False) -> Choice:
+    """What to load; raises NothingInstalled, UsageError, or an error of the models package."""
+    if settings.demo:
+        return Choice(replace(settings.engine_config(Path("demo")), target_name="demo"))
+    pair = None if settings.target else _pair(settings, library)
+    target = library.resolve(settings.target or library.catalogue.pairs[str(pair)].target)
+    draft_ref = settings.draft or (library.catalogue.pairs[pair].draft if pair else None)
+    draft = library.resolve(draft_ref) if draft_ref not in (None, "none") else None
+    models = [model.path for model in (target, draft) if model]
+    config = replace(
+        settings.engine_config(target.path),
+        n_ctx=_context(settings, models),
+        target_name=target.id,
+        draft=draft.path if draft else None,
+        draft_name=draft.id if draft else "",
+        require_draft=require_draft and draft is not None,
+        cache_dir=paths.cache_dir(),
+    )
+    return Choice(config, pair)
+
+
+def _pair(settings: Settings, library: "Library") -> str:
+    """The pair that is named, or the best one that is installed."""
+    pairs = library.catalogue.pairs
+    if (named := settings.pair) is not None:
+        if named in library.catalogue.models:
+            raise UsageError(f"{named} is a model, not a pair: give it as --target {named}")
+        library.catalogue.entries(named)
+        return named
+    installed = [pair.id for pair in library.installed_pairs()]
+    for pair in (last_pair(), *BEST_FIRST, *installed):
+        if pair in installed:
+            return str(pair)
+    offers = " or ".join(f"paceline models pull {id} ({_size(library, id)})" for id in BEST_FIRST if id in pairs)
+    raise NothingInstalled(f"no pair of models is installed: {offers}")
+
+
+def _context(settings: Settings, models: list[Path]) -> int | None:
+    """The tokens of context that fit the memory; None where the engine may take what it likes."""
+    from models import fit
+    from models.text import size
+
+    loads, kv, free = [fit.of_file(path) for path in models], settings.kv or "f16", fit.available()
+    wanted = settings.ctx or MOST_CONTEXT
+    fits = fit.largest_context(loads, wanted, free, kv)
+    least = settings.ctx or LEAST_CONTEXT
+    if fits < min(least, loads[0].facts.n_ctx_train):
+        required = size(fit.need(loads, least, kv))
+        advice = (
+            f"take --ctx {fits} or less" if fits >= LEAST_CONTEXT else "close other programs or take a smaller model"
+        )
+        raise NotEnoughMemory(f"{least:,} tokens of context need {required} and {size(free)} are free: {advice}")
+    return fits if settings.ctx is None and fits < min(wanted, loads[0].facts.n_ctx_train) else settings.ctx
+
+
+def _size(library: "Library", pair: str) -> str:
+    size = sum(entry.bytes for entry in library.catalogue.entries(pair))
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

@@ -1,0 +1,118 @@
+"""The `paceline` command: what is said on the command line, and the one place where errors become a line.
+
+No traceback ever reaches a user: exit codes are 0 done, 1 failed, 2 wrong usage, 130 interrupted.  Nothing slow is
+imported before it is clear what is wanted.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+INTERRUPTED = 130
+HELP = """Chat with a local model in the terminal; a small model drafts for it, which makes it faster and changes
+nothing that it says.
+
+Without a command, the chat opens.  PACELINE_HOME moves everything that the program keeps; PACELINE_OFFLINE=1 forbids
+any connection.  --debug, anywhere, writes what went wrong to the log."""
+
+
+def main() -> None:
+    """Entry of the program."""
+    _open_streams()
+    sys.exit(_flushed(run(sys.argv[1:])))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what the arguments say; the exit code."""
+    if list(arguments) in (["--version"], ["-V"]):
+        print(version())
+        return 0
+    tokens, debug = prepare(arguments)
+    try:
+        return _command(tokens)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return 1
+    except Exception as error:
+        return _report(error, debug)
+
+
+def version() -> str:
+    """The installed version."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("paceline")
+    except metadata.PackageNotFoundError:
+        return "unknown (not installed)"
+
+
+def prepare(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """The arguments without --debug and with a lone hyphen spelled out; whether --debug was among them.
+
+    What comes after `--` is text and is left alone.
+    """
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    options, rest = arguments[:end], arguments[end:]
+    plain = ["--stdin" if option == "-" else option for option in options if option != "--debug"]
+    return [*plain, *rest], "--debug" in options
+
+
+def build() -> "App":
+    """The command line; what a command needs is imported when it runs."""
+    from cyclopts import App, Parameter
+
+    from app.commands.chat import chat
+
+    app = App(
+        name="paceline",
+        help=HELP,
+        help_format="plaintext",
+        version=version,
+        version_flags=("--version", "-V"),
+        default_parameter=Parameter(negative="", show_default=False),
+    )
+    app.command("app.commands.ask:ask", name="ask")
+    app.command("app.commands.models:app", name="models")
+    app.command("app.commands.doctor:doctor", name="doctor")
+    app.default(chat)
+    return app
+
+
+def _command(tokens: list[str]) -> int:
+    code = build()(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+    return code if isinstance(code, int) else 0
+
+
+def _report(error: Exception, debug: bool) -> int:
+    """Say in one line what went wrong; the exit code."""
+    from app import report
+
+    line, code = report.describe(error)
+    if debug:
+        report.keep_trace(error)
+    print(f"paceline: {line}", file=sys.stderr)
+    return code
+
+
+def _open_streams() -> None:
+    """Put the null device where the shell closed a stream."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _flushed(code: int) -> int:
+    """The exit code, once all is written; what cannot be is dropped without a word."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        return code or 1
+    return code

@@ -1,0 +1,20 @@
+"""`paceline` without a command: the chat in a window of the terminal."""
+
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from app import layers
+from app.errors import UsageError
+from app.settings import Settings
+
+
+def chat(*, options: Annotated[Settings | None, Parameter(name="*")] = None) -> int:
+    """Open the chat."""
+    settings = layers.load(options or Settings())
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("the chat needs a terminal: for one answer, use paceline ask")
+    from app.tui import run
+
+    return run(settings)

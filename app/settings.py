@@ -1,0 +1,160 @@
+"""What the user may set, the same whether it comes from a file, the environment or the command line.
+
+None means "not set here": layers are merged by taking the first that says something, and the engine's own records
+(`engine.config`) are the only place that knows a default or a range.
+"""
+
+import dataclasses
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+from msgspec.structs import replace
+
+from app.errors import UsageError
+from engine.config import (
+    CacheType,
+    EngineConfig,
+    Exactness,
+    FlashAttention,
+    Message,
+    Request,
+    Rule,
+    Sampling,
+    Speculation,
+)
+from engine.errors import ConfigError
+
+SAMPLING = (
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "repeat_penalty",
+    "repeat_last",
+    "frequency_penalty",
+    "presence_penalty",
+    "seed",
+)
+"""Settings that are fields of Sampling by the same name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One layer of settings, or all of them merged."""
+
+    pair: str | None = None
+    """A pair of models that belong together; default: the one used last, else coder, else tiny."""
+    target: str | None = None
+    """The model that decides, by id or path, in place of a pair."""
+    draft: str | None = None
+    """The model that drafts for it, by id or path; none: drafts come from the conversation alone."""
+    engine: Literal["auto", "llamacpp", "torch"] | None = None
+    """What runs the models; default: by the type of the file."""
+    demo: bool | None = None
+    """A scripted model in place of a real one: nothing to download."""
+    spec: str | None = None
+    """Speculation: auto, off, or how many tokens to draft each round; default: auto."""
+    rule: Rule | None = None
+    """How drafts are judged; default: rejection; with a seed coupled, which gives the same text without drafts."""
+    exact: Exactness | None = None
+    """strict drafts only as far as the text is identical to undrafted text by construction; default: normal."""
+    seed: int | None = None
+    """Makes an answer repeatable; default: a new one each time."""
+    temperature: float | None = None
+    """0 always takes the most likely token, above 1 is bolder; applied before the filters below; default: 0.7."""
+    top_k: int | None = None
+    """Keep the K most likely tokens, 0 all; default: 40."""
+    top_p: float | None = None
+    """Keep the most likely tokens up to this share, 1 all; default: 0.95."""
+    min_p: float | None = None
+    """Drop tokens less likely than this share of the most likely one, 0 none; default: 0.05."""
+    repeat_penalty: float | None = None
+    """Makes recent tokens less likely, 1 not at all; default: 1."""
+    repeat_last: int | None = None
+    """How many tokens back that penalty looks; default: 64."""
+    frequency_penalty: float | None = None
+    """Makes tokens of the answer less likely with each use; default: 0."""
+    presence_penalty: float | None = None
+    """Makes tokens of the answer less likely once they are used; default: 0."""
+    logit_bias: tuple[str, ...] | None = None
+    """ID=B adds B to a token's logit, -inf forbids it; may be repeated."""
+    max_tokens: int | None = None
+    """Longest answer in tokens; default: 1024."""
+    stop: tuple[str, ...] | None = None
+    """A text that ends the answer; may be repeated."""
+    system: str | None = None
+    """What the model is told before the conversation."""
+    ctx: int | None = None
+    """Tokens of context; default: the least of 8192, what the model was trained for and what fits."""
+    threads: int | None = None
+    """Threads of the model; default: the physical cores that this program may use."""
+    gpu_layers: int | None = None
+    """Layers on the GPU, -1 all, 0 none; default: -1."""
+    kv: CacheType | None = None
+    """Type of the cache: smaller types need less memory; default: f16."""
+    flash_attention: FlashAttention | None = None
+    """Another way to compute attention; default: auto, what is best here."""
+
+    def over(self, lower: "Settings") -> "Settings":
+        """These settings where they say something, `lower` elsewhere; a choice of models replaces all of it."""
+        own = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+        base = {field.name: getattr(lower, field.name) for field in fields(lower)}
+        if own.keys() & {"pair", "target", "demo"}:
+            base.update(pair=None, target=None, draft=None, demo=None)
+        return dataclasses.replace(lower, **{**base, **own})
+
+    @property
+    def sampling(self) -> Sampling:
+        """How tokens are drawn; ConfigError where a value is out of range."""
+        said = {name: getattr(self, name) for name in SAMPLING}
+        said["logit_bias"] = None if self.logit_bias is None else dict(_bias(text) for text in self.logit_bias)
+        return replace(Sampling(), **_said(said))
+
+    @property
+    def speculation(self) -> Speculation:
+        """Whether and how far to draft; ConfigError where it is neither auto, off nor a length."""
+        match self.spec:
+            case None | "auto":
+                return Speculation(rule=self.rule)
+            case "off":
+                return Speculation(mode="off", rule=self.rule)
+        try:
+            return Speculation(mode="fixed", length=int(self.spec), rule=self.rule)
+        except (ValueError, ConfigError) as error:
+            raise ConfigError(f"spec must be auto, off or a length from 1 to 64, not {self.spec!r}") from error
+
+    def request(self, messages: tuple[Message, ...]) -> Request:
+        """A conversation to answer with these settings, the system's message first."""
+        system = (Message(role="system", content=self.system),) if self.system else ()
+        request = Request(messages=(*system, *messages), sampling=self.sampling, speculation=self.speculation)
+        return replace(request, **_said({"max_tokens": self.max_tokens, "stop": self.stop}))
+
+    def engine_config(self, target: Path) -> EngineConfig:
+        """How to load this file, with no draft; ConfigError where a value is out of range."""
+        said = {name: getattr(self, name) for name in ("threads", "gpu_layers", "kv", "flash_attention", "exact")}
+        backend = "demo" if self.demo else self.engine
+        return replace(EngineConfig(target=target), **_said({**said, "n_ctx": self.ctx, "backend": backend}))
+
+    def check(self) -> None:
+        """Raise ConfigError or UsageError where a value is out of range or two exclude each other."""
+        self.request(())
+        self.engine_config(Path())
+        if self.pair and self.target:
+            raise UsageError("pair and target exclude each other: give one of them")
+        if self.demo and (self.pair or self.target or self.draft):
+            raise UsageError("demo runs no model: leave out pair, target and draft")
+
+
+def _said(values: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _bias(text: str) -> tuple[int, float]:
+    token, equals, bias = text.partition("=")
+    try:
+        if equals:
+            return int(token), float(bias)
+    except ValueError:
+        pass
+    raise ConfigError(f"logit-bias must be a token id, = and a number (such as 50=-1.5 or 50=-inf), not {text!r}")
