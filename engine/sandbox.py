@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any
+from typing import Any, Never
 
 from jinja2 import Undefined, pass_context
 from jinja2.exceptions import SecurityError
@@ -151,6 +151,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             if isinstance(obj, kind):
                 return attr in names
         return super().is_safe_attribute(obj, attr, value)
+
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Never:
+        """An unsafe attribute ends the rendering at once, printed or not."""
+        raise SecurityError(f"it reaches for {attribute!r} of a {type(obj).__name__}")
 
     def wrap_str_format(self, value: Any) -> None:
         """Never: `str.format` is no safe attribute here, since a width in it has no bound."""

@@ -39,20 +39,28 @@ def kept(ids: Sequence[int], text: str, piece: Callable[[int], bytes]) -> tuple[
     All of them where they decode to it; otherwise the most of which the text begins with the decoded bytes, cut
     where no character is open.  Ids of another vocabulary simply do not fit.
     """
+    try:
+        if b"".join(map(piece, ids)).decode("utf-8", "replace") == text:
+            return len(ids), len(text)
+    except IndexError:
+        pass
+    return _kept_part(ids, text, piece)
+
+
+def _kept_part(ids: Sequence[int], text: str, piece: Callable[[int], bytes]) -> tuple[int, int]:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     count = at = seen = 0
     for number, token in enumerate(ids, 1):
         try:
             part = decoder.decode(piece(token))
         except IndexError:
-            return count, at
+            break
         if not text.startswith(part, seen):
-            return count, at
+            break
         seen += len(part)
         if seen > at and not decoder.getstate()[0]:
             count, at = number, seen
-    whole = text[seen:] == decoder.decode(b"", True)
-    return (len(ids), len(text)) if whole else (count, at)
+    return count, at
 
 
 def untouched(

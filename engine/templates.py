@@ -24,16 +24,15 @@ CHATML = (
 
 PLAIN = (
     "{% for message in messages %}"
-    "{% if message.role == 'system' %}{{ message.content }}\n"
-    "{% elif message.role == 'user' %}User: {{ message.content }}\nAssistant:"
-    "{% else %}{{ message.content }}\n"
-    "{% endif %}\n{% endfor %}"
+    "{% if message.role == 'user' %}User: {% elif message.role == 'assistant' %}Assistant:{% endif %}"
+    "{{ message.content }}\n"
+    "{% endfor %}Assistant:"
 )
 """For models that know nothing of chats."""
 
 MAX_SOURCE = 200_000
 """Characters of a template; the largest in use have a tenth of it."""
-MAX_SECONDS = 2.0
+MAX_SECONDS = 1.0
 """This thread's own time that one rendering may take; an honest one takes milliseconds."""
 _BASE, _SHARE = 10_000_000, 64
 """Characters that a rendering may make: a base, and so many for each character of the messages."""
