@@ -1,0 +1,251 @@
+"""Which pass widths give the logits of single passes bit for bit, by how much the others differ, and what passes cost.
+
+A pass over n tokens runs other kernels than n passes over one, and sums in another order.  Nothing here is known in
+advance: it is measured on the model at hand, at several context lengths, and holds for this file, machine, thread
+count and setting alone (calibration_store keeps it).  The one invariant: a width counts as equal only if every bit of
+every row was equal, at every context measured, after passes whose drafts were refused and rewound as well.
+"""
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal
+
+import numpy as np
+
+from engine.calibration_text import sample_ids
+from engine.config import CacheType, FlashAttention, Frozen
+from engine.errors import CannotRewind
+from engine.model import FloatArray, Model
+
+Progress = Callable[[float], None]
+"""Told the share that is done, 0 to 1, between passes; what it raises ends the measurement."""
+
+WIDTHS = (2, 3, 4, 5, 6, 7, 8, 12, 16)
+"""Pass widths that are compared with width 1."""
+CONTEXTS = (40, 250, 760, 1520)
+"""Where: the cache is padded to 256 tokens, and the last three stretches step over such a border."""
+STRETCH = 32
+"""Tokens compared at each context: changed cache entries have to add up to be seen."""
+COST_WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
+
+
+class Setting(Frozen, frozen=True):
+    """What decides the kernels of attention."""
+
+    kv: CacheType
+    flash_attention: Literal["on", "off"]
+
+
+class Widths(Frozen, frozen=True):
+    """What was measured about widths."""
+
+    equal: tuple[int, ...] = (1,)
+    """Widths whose logits equal those of width 1, bit for bit, at all contexts."""
+    lead_change: float | None = None
+    """Largest change of the lead of the first token over the second that another width made; None: none seen."""
+    contexts: tuple[int, ...] = ()
+    """Context lengths at which this was measured."""
+
+    @property
+    def group(self) -> int:
+        """The largest w such that all widths from 1 to w are equal."""
+        width = 1
+        while width + 1 in self.equal:
+            width += 1
+        return width
+
+
+class CostTable(Frozen, frozen=True):
+    """Milliseconds of one pass, by width."""
+
+    ms: dict[int, float]
+    context: int = 0
+    """Tokens in the cache when it was measured."""
+
+    def cost(self, width: int) -> float:
+        """Between two measured widths on the line through them; past the last one in proportion to it."""
+        known = sorted(self.ms)
+        place = bisect_left(known, width)
+        if place == len(known):
+            return self.ms[known[-1]] * width / known[-1]
+        if known[place] == width or place == 0:
+            return self.ms[known[place]]
+        low, high = known[place - 1], known[place]
+        return self.ms[low] + (self.ms[high] - self.ms[low]) * (width - low) / (high - low)
+
+
+@dataclass(frozen=True, slots=True)
+class WidthPlan:
+    """What to measure."""
+
+    widths: tuple[int, ...] = WIDTHS
+    contexts: tuple[int, ...] = CONTEXTS
+    group_only: bool = False
+    """Only the group that begins at 1 matters: widths above a failed one are dropped, too."""
+    at_least: int = 1
+    """With `group_only`: stop as soon as the group is smaller than this."""
+
+
+def measure_widths(model: Model, plan: WidthPlan | None = None, progress: Progress = lambda _: None) -> Widths:
+    """Compare wide passes with single ones; the model's cache is empty afterwards, whatever happens."""
+    measuring = _Measuring(model, plan or WidthPlan(), progress)
+    model.rewind(0)
+    try:
+        return measuring.run()
+    except CannotRewind:
+        return Widths()  # such a model never drafts
+    finally:
+        model.rewind(0)
+
+
+class _Measuring:
+    """One run of `measure_widths`."""
+
+    def __init__(self, model: Model, plan: WidthPlan, progress: Progress) -> None:
+        self._model, self._plan, self._progress = model, plan, progress
+        self._widths = tuple(w for w in plan.widths if w <= model.n_batch)
+        room = model.n_ctx - STRETCH - max(self._widths, default=1)
+        self._contexts = tuple(context for context in plan.contexts if context <= room)
+        self._ids = sample_ids(model.vocab, max(self._contexts, default=0) + STRETCH)
+        self._alive = list(self._widths)
+        self._lead: float | None = None
+
+    def run(self) -> Widths:
+        if not self._contexts:
+            return Widths()
+        for place, context in enumerate(self._contexts):
+            self._read(context, place)
+            self._compare(context, place)
+            if not self._alive or (self._plan.group_only and self._group() < self._plan.at_least):
+                break
+        self._progress(1.0)
+        return Widths(equal=(1, *self._alive), lead_change=self._lead, contexts=self._contexts[: place + 1])
+
+    def _group(self) -> int:
+        return Widths(equal=(1, *self._alive)).group
+
+    def _tell(self, place: int, part: float) -> None:
+        self._progress((place + part) / len(self._contexts))
+
+    def _read(self, context: int, place: int) -> None:
+        """Read up to `context` as prompts are read: in chunks that end at multiples of the batch size."""
+        model = self._model
+        first = model.length
+        while (start := model.length) < context:
+            stop = min(context, start - start % model.n_batch + model.n_batch)
+            model.forward(self._ids[start:stop], 0)
+            self._tell(place, 0.5 * (stop - first) / (context - first))
+
+    def _compare(self, context: int, place: int) -> None:
+        stretch = self._ids[context : context + STRETCH]
+        single = np.concatenate([self._model.forward([token], 1).copy() for token in stretch])
+        self._model.rewind(context)
+        tested = list(self._alive)
+        for done, width in enumerate(tested, 1):
+            self._tell(place, 0.5 + 0.5 * done / (len(tested) + 1))
+            if width not in self._alive:
+                continue
+            if not self._equal(width, stretch, single):
+                self._alive = [w for w in self._alive if w != width and not (self._plan.group_only and w > width)]
+            self._model.rewind(context)
+
+    def _equal(self, width: int, stretch: Sequence[int], single: FloatArray) -> bool:
+        """Whether passes of `width` give the rows `single`; an unequal width goes on for its leads' sake."""
+        equal = True
+        for start, kept, tokens in rounds_of(width, stretch):
+            rows = self._model.forward(tokens, len(tokens))[:kept]
+            wanted = single[start : start + kept]
+            if not np.array_equal(_bits(rows), _bits(wanted)):
+                equal = False
+                if self._plan.group_only:
+                    break
+                self._lead = max(self._lead or 0.0, lead_change(wanted, rows))
+            self._model.rewind(self._model.length - len(tokens) + kept)
+        return equal
+
+
+def rounds_of(width: int, stretch: Sequence[int]) -> Iterator[tuple[int, int, list[int]]]:
+    """Passes as drafting makes them: all kept, half kept, a single one, and so on: (start, kept, tokens)."""
+    start, turn = 0, 0
+    while start < len(stretch):
+        left = len(stretch) - start
+        size = 1 if turn % 3 == 2 else width
+        kept = min(left, max(1, size // 2) if turn % 3 == 1 else size)
+        wrong = [stretch[(start + i + 1) % len(stretch)] for i in range(size - kept)]
+        yield start, kept, [*stretch[start : start + kept], *wrong]
+        start, turn = start + kept, turn + 1
+
+
+def lead_change(single: FloatArray, wide: FloatArray) -> float:
+    """Largest change of a lead of the first over the second token, both taken from either row: [rows, vocab] each."""
+    worst = 0.0
+    for a, b in zip(single.astype(np.float64), wide.astype(np.float64), strict=True):
+        for row in (a, b):
+            second, first = np.argpartition(row, -2)[-2:]
+            worst = max(worst, abs(float((a[first] - a[second]) - (b[first] - b[second]))))
+    return worst
+
+
+def _bits(rows: FloatArray) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint32]]":
+    return np.ascontiguousarray(rows).view(np.uint32)
+
+
+def candidates(kv: CacheType | None, flash_attention: FlashAttention) -> list[Setting]:
+    """The settings that strict exactness may choose from; what the user gave explicitly is kept."""
+    if kv == "q4_0":
+        return [Setting(kv="q4_0", flash_attention="on")]
+    every = [
+        Setting(kv="f16", flash_attention="off"),
+        Setting(kv="f16", flash_attention="on"),
+        Setting(kv="q8_0", flash_attention="on"),
+    ]
+    return [s for s in every if kv in (None, s.kv) and flash_attention in ("auto", s.flash_attention)]
+
+
+STRICT_PLAN = WidthPlan(widths=tuple(range(2, 17)), group_only=True)
+
+
+def strict_setting(
+    make_model: Callable[[Setting], Model],
+    settings: Sequence[Setting],
+    progress: Progress = lambda _: None,
+) -> tuple[Setting, Widths]:
+    """The setting with the largest group of widths from 1 up, the first of equals; each model made is closed."""
+    found: dict[Setting, Widths] = {}
+    for done, setting in enumerate(reversed(settings)):  # the quantized cache first: it rules out others early
+        best = max((widths.group for widths in found.values()), default=1)
+        plan = replace(STRICT_PLAN, at_least=best)
+        with closing(make_model(setting)) as model:
+            found[setting] = measure_widths(model, plan, _part(progress, done, len(settings)))
+    return max(((s, found[s]) for s in settings), key=lambda pair: pair[1].group)
+
+
+def _part(progress: Progress, done: int, count: int) -> Progress:
+    return lambda share: progress((done + share) / count)
+
+
+def measure_costs(
+    model: Model,
+    widths: Sequence[int] = COST_WIDTHS,
+    progress: Progress = lambda _: None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> CostTable:
+    """Time passes at the present context, which is as before afterwards; CannotRewind where it cannot be."""
+    length = model.length
+    fitting = [w for w in widths if w <= model.n_batch and length + w <= model.n_ctx]
+    ids = sample_ids(model.vocab, max(fitting, default=0))
+    ms = {}
+    for done, width in enumerate(fitting):
+        times = []
+        for _ in range(3 if width <= 4 else 2):
+            start = clock()
+            model.forward(ids[:width], width)
+            times.append(1e3 * (clock() - start))
+            model.rewind(length)
+        ms[width] = median(times)
+        progress((done + 1) / len(fitting))
+    return CostTable(ms=ms, context=length)
