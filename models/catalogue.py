@@ -12,6 +12,7 @@ import msgspec
 
 from models.errors import UnknownModel
 from models.facts import Facts
+from models.text import plain
 
 _ID: Final = re.compile(r"[a-z0-9]([a-z0-9._-]{0,98}[a-z0-9])?")
 _RESERVED: Final = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
@@ -88,13 +89,13 @@ class Catalogue:
             return [self.models[name] for name in self.pairs[id].models]
         if id in self.models:
             return [self.models[id]]
-        raise UnknownModel(f"there is no model or pair {id!r}: {self.near(id)}")
+        raise UnknownModel(f"there is no model or pair {plain(id, 80)!r}: {self.near(id)}")
 
     def near(self, id: str) -> str:
         """What to try instead of an unknown id."""
         import difflib
 
-        close = difflib.get_close_matches(id.lower(), [*self.pairs, *self.models], n=3, cutoff=0.4)
+        close = difflib.get_close_matches(id[:100].lower(), [*self.pairs, *self.models], n=3, cutoff=0.4)
         return f"perhaps {' or '.join(close)}?" if close else "see paceline models list"
 
 

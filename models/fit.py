@@ -20,7 +20,7 @@ STEP: Final = 256
 """Contexts are multiples of this many tokens."""
 _BATCH: Final = 512
 _BYTES_PER_32: Final[dict[CacheType, int]] = {"f16": 64, "q8_0": 34, "q4_0": 18}
-_COMPUTE: Final = 16 << 20
+_COMPUTE: Final = 24 << 20
 _PROCESS: Final = 96 << 20
 _UNLIMITED: Final = 1 << 60
 

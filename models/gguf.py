@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
 from models.errors import NotGGUF, NotWritable, Oversized, Truncated
+from models.text import plain
 
 MAGIC: Final = b"GGUF"
 MAX_STRING: Final = 16 << 20
@@ -27,7 +28,7 @@ _BLOCK: Final = 1 << 20
 _SCALARS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING: Final = 8
 _ARRAY: Final = 9
-_TENSOR_TYPES: Final = {  # id: (weights in a block, bytes of a block)
+TENSOR_TYPES: Final = {  # id: (weights in a block, bytes of a block)
     **{0: (1, 4), 1: (1, 2), 24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8), 28: (1, 8), 30: (1, 2)},
     **{2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 9: (32, 40), 20: (32, 18), 39: (32, 17)},
     **{10: (256, 84), 11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210), 15: (256, 292)},
@@ -144,28 +145,29 @@ class _Cursor:
 
 def read(path: Path) -> Header:
     """The header of a file; NotGGUF, Truncated or NotWritable (unreadable) say what is wrong with it."""
+    shown = plain(str(path))
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
             return _header(file, size)
     except _Cut:
-        raise Truncated(f"{path} is incomplete: its {size:,} bytes end inside the header; fetch it again") from None
+        raise Truncated(f"{shown} is incomplete: its {size:,} bytes end inside the header; fetch it again") from None
     except NotGGUF as error:
-        raise NotGGUF(f"{path} is not a model that can be read: {error}") from None
+        raise NotGGUF(f"{shown} is not a model that can be read: {error}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise NotWritable(f"{path} cannot be read ({reason}): check the path and its rights") from error
+        raise NotWritable(f"{shown} cannot be read ({reason}): check the path and its rights") from error
 
 
 def check(path: Path) -> Header:
     """Read the header and compare it with the file's length; raises as `read` does, and Oversized."""
     header = read(path)
-    size, expected = path.stat().st_size, header.expected_bytes
+    size, expected, shown = path.stat().st_size, header.expected_bytes, plain(str(path))
     if size < expected:
-        raise Truncated(f"{path} is incomplete: {size:,} of {expected:,} bytes; fetch it again")
+        raise Truncated(f"{shown} is incomplete: {size:,} of {expected:,} bytes; fetch it again")
     longest = _aligned(expected, header.alignment)
     if header.exact and header.tensors and size > longest:
-        raise Oversized(f"{path} is {size - longest:,} bytes longer than its header says: fetch it again")
+        raise Oversized(f"{shown} is too long: {size:,} bytes where its header says {longest:,}; fetch it again")
     return header
 
 
@@ -247,9 +249,9 @@ def _tensors(cursor: _Cursor, count: int) -> tuple[int, int, bool]:
         name = cursor.text(MAX_KEY)
         dims = cursor.integer("I")
         if dims > MAX_DIMS:
-            raise NotGGUF(f"its tensor {name!r} claims {dims:,} dimensions")
+            raise NotGGUF(f"its tensor {plain(name, 60)} claims {dims:,} dimensions")
         elements = math.prod(int(n) for n in cursor.numbers("Q", dims))
-        block, size = _TENSOR_TYPES.get(cursor.integer("I"), (0, 0))
+        block, size = TENSOR_TYPES.get(cursor.integer("I"), (0, 0))
         offset = cursor.integer("Q")
         taken = -(-elements // block) * size if block else 0
         weights, end, exact = weights + taken, max(end, offset + taken), exact and bool(block)

@@ -5,6 +5,7 @@ bytes were complete and right.  What cannot be read off the folder is in the ind
 """
 
 import contextlib
+import os
 import shutil
 from pathlib import Path
 
@@ -180,13 +181,13 @@ class Library:
             )
         if entry:
             return NotInstalled(f"{id} is not installed: paceline models pull {self._pull_name(id)}")
-        return UnknownModel(f"there is no model {plain(id)!r}: {self.catalogue.near(id)}")
+        return UnknownModel(f"there is no model {plain(id, 80)!r}: {self.catalogue.near(id)}")
 
     def _pull_name(self, id: str) -> str:
         return next((pair.id for pair in self.catalogue.pairs.values() if id in pair.models), id)
 
     def _at_path(self, ref: str, records: Records) -> Installed:
-        if "/" not in ref and "\\" not in ref and not ref.lower().endswith(".gguf") and not Path(ref).exists():
+        if "/" not in ref and "\\" not in ref and not ref.lower().endswith(".gguf") and not os.path.exists(ref):
             raise self._absent(ref, records)
         path = _existing(Path(ref))
         gguf.check(path)

@@ -145,7 +145,7 @@ def pull_into(library: Library, id: str, pip: Sequence[str] = PIP) -> None:
         with Meter(sys.stderr) as meter:
             there = pull(id, library, meter.report, pip=pip)
     except KeyboardInterrupt:
-        print(f"interrupted: finished parts are kept, paceline models pull {id} goes on from there", file=sys.stderr)
+        print("interrupted: finished parts are kept, run it again to go on from there", file=sys.stderr)
         raise
     total = size(sum(model.bytes for model in there))
     print(f"{id} is ready ({total}): {', '.join(model.id for model in there)}")

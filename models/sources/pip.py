@@ -71,9 +71,7 @@ def environment(folder: Path) -> dict[str, str]:
     return kept | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
 
 
-def _run(
-    command: list[str], folder: Path, report: Callable[[int], None], cancelled: Asked
-) -> tuple[int, Sequence[str]]:
+def _run(command: list[str], folder: Path, report: Callable[[int], None], cancelled: Asked) -> tuple[int, list[str]]:
     """Run pip to its end; its exit code and the last lines it wrote."""
     said: deque[str] = deque(maxlen=60)
     lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -87,7 +85,7 @@ def _run(
             except queue.Empty:
                 continue
             if line is None:
-                return child.wait(), said
+                return child.wait(), list(said)
             text = line.decode("utf-8", "replace").strip()
             words = text.split()
             if len(words) == 4 and words[0] == "Progress" and words[1].isdecimal():
@@ -130,10 +128,10 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
             child.wait()
 
 
-def _failure(part: Part, said: Sequence[str]) -> ModelsError:
+def _failure(part: Part, said: list[str]) -> ModelsError:
     """What pip's last lines mean for the user."""
     everything = "\n".join(said)
-    errors = [line for line in said if line.startswith("ERROR")] or list(said[-1:]) if said else []
+    errors = [line for line in said if line.startswith("ERROR")] or said[-1:]
     last = f' (pip: "{plain(errors[-1].removeprefix("ERROR:").strip(), 200)}")' if errors else ""
     if "No space left" in everything or "[Errno 28]" in everything:
         return NoSpace("the drive is full: free some space and pull again; finished parts are kept" + last)

@@ -46,7 +46,7 @@ def fetch(entry: Entry, library: Library, progress: Report, cancelled: Asked = n
         stop_if(cancelled)
 
     there = library.path(entry.id)
-    if there is not None:
+    if there is not None and not library.parts(entry.id).is_dir():
         return there
     with hold(library.lock(entry.id), waiting):
         return Fetch(entry, library, progress, cancelled, pip).run()
@@ -99,7 +99,8 @@ class Fetch:
         sweep(self.library.root)
         for _ in range(_ATTEMPTS):
             there = self.library.path(self.entry.id)
-            if there is not None:
+            if there is not None:  # killed between the last rename and the deleting of the parts
+                shutil.rmtree(self.folder, ignore_errors=True)
                 return there
             space.require(self.library.root, required(self.entry, self.library), self.entry.id)
             wheels = self.parts()
