@@ -41,6 +41,8 @@ class LlamaCppOptions(Frozen, frozen=True):
     path: Path
     n_ctx: int | None = None
     """Tokens of context; None takes 8,192, or less where the model was trained for less."""
+    n_ctx_most: int | None = None
+    """Take no more tokens than this where `n_ctx` is None."""
     threads: int | None = None
     """None takes the physical cores that this process may use."""
     gpu_layers: int = -1
@@ -93,7 +95,7 @@ class LlamaCppModel:
             raise LoadFailed(f"{name} has no tokenizer: take another file of this model")
         self.vocab = LlamaCppVocabulary(self._model)
         self.n_ctx_train: int = lib.llama_model_n_ctx_train(self._model)
-        self.n_ctx = min(_DEFAULT_CTX, self.n_ctx_train) if options.n_ctx is None else options.n_ctx
+        self.n_ctx = options.n_ctx or min(options.n_ctx_most or _DEFAULT_CTX, self.n_ctx_train)
         if self.n_ctx > self.n_ctx_train:
             raise LoadFailed(
                 f"{name} was trained for {self.n_ctx_train:,} tokens of context, not {self.n_ctx:,}: "
