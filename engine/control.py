@@ -53,9 +53,10 @@ class ControlTexts:
         for match in self._first.finditer(text):
             start = match.start()
             for size in self._sizes[match[0]]:
-                token = self._ids.get(text[start : start + size])
+                end = start + size
+                token = self._ids.get(text[start:end]) if end <= len(text) else None
                 if token is not None:
-                    found.append(Match(start, start + size, token))
+                    found.append(Match(start, end, token))
         return _disjoint(found)
 
 

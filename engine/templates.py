@@ -18,7 +18,7 @@ from engine.template_tree import watched
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
-    "<|im_start|>assistant\n"
+    "{{ '<|im_start|>assistant\n' }}"
 )
 """For models that know its control tokens but bring no template."""
 

@@ -63,7 +63,7 @@ THINKING = """{%- set ns = namespace(last=0) %}
 
 BRACKETS = """{%- macro turn(text) %} [INST] {{ text }} [/INST]{% endmacro -%}
 {{ bos_token }}{% for message in messages %}
-{% if message.role == 'user' %}{{ turn(message.content) }}{% else %} {{ message.content }}{{ eos_token }}{% endif %}
+{% if message.role == 'user' %}{{ turn(message.content) }}{% else %}{{ message.content }}{{ eos_token }}{% endif %}
 {% endfor %}"""
 """No roles as words, the end token after each answer."""
 

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.detokenize import TextStream, sanitize
@@ -29,6 +29,7 @@ def first_stop(text: str, stops: list[str]) -> int | None:
     return None
 
 
+@settings(deadline=None)
 @given(PIECES, STOPS)
 def test_the_shown_text_is_the_full_decode_up_to_the_first_stop(pieces: list[bytes], stops: list[str]) -> None:
     whole = b"".join(pieces).decode("utf-8", "replace")
@@ -38,6 +39,7 @@ def test_the_shown_text_is_the_full_decode_up_to_the_first_stop(pieces: list[byt
     assert stream.stopped == (cut is not None)
 
 
+@settings(deadline=None)
 @given(PIECES, STOPS)
 def test_how_the_bytes_fall_into_tokens_does_not_matter(pieces: list[bytes], stops: list[str]) -> None:
     one, _ = stream_of([b"".join(pieces)], stops)
@@ -46,6 +48,7 @@ def test_how_the_bytes_fall_into_tokens_does_not_matter(pieces: list[bytes], sto
     assert one.text == many.text == some.text
 
 
+@settings(deadline=None)
 @given(PIECES, STOPS)
 def test_nothing_that_may_become_a_stop_is_shown(pieces: list[bytes], stops: list[str]) -> None:
     stream = TextStream(lambda token: pieces[token], stops)
@@ -59,6 +62,7 @@ def test_nothing_that_may_become_a_stop_is_shown(pieces: list[bytes], stops: lis
                 assert len(stream.text) <= len(text) - held
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("ab€👩", max_size=3), max_size=8), st.text("ab€👩", min_size=1, max_size=3), st.data())
 def test_kept_counts_the_tokens_with_a_part_before_the_cut(texts: list[str], stop: str, data: st.DataObject) -> None:
     raw = "".join(texts).encode()
@@ -147,6 +151,7 @@ def test_harmless_text_is_left_alone_and_escape_is_visible() -> None:
     assert sanitize("\x1b[31m") == "␛[31m"
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(0, 20))
 def test_sanitizing_piece_by_piece_is_sanitizing_the_whole(text: str, at: int) -> None:
     assert sanitize(text[:at]) + sanitize(text[at:]) == sanitize(text)
