@@ -294,6 +294,9 @@ def test_a_damaged_cache_is_refused(load: Open, tmp_path: Path) -> None:
     for content in (whole[:20], whole[:10], whole[:14] + b"\xff\xff\xff\xff" + whole[18:]):
         path.write_bytes(content)
         expect_unusable(model, path, "cannot be used")
+    assert whole.count(b'"length":20') == 1
+    path.write_bytes(whole.replace(b'"length":20', b'"length":21'))
+    expect_unusable(model, path, "does not take it")
     path.write_bytes(whole)
     model.load(path)
     assert model.length == len(IDS)
