@@ -5,6 +5,7 @@ imported before it is clear what is wanted.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -23,7 +24,9 @@ any connection.  --debug, anywhere, writes what went wrong to the log."""
 def main() -> None:
     """Entry of the program."""
     _open_streams()
-    sys.exit(_flushed(run(sys.argv[1:])))
+    code = _flushed(run(sys.argv[1:]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is brief, and Ctrl-C would end it with a trace
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -100,7 +100,7 @@ class Settings:
         """These settings where they say something, `lower` elsewhere; a choice of models replaces all of it."""
         own = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
         base = {field.name: getattr(lower, field.name) for field in fields(lower)}
-        if own.keys() & {"pair", "target", "demo"}:
+        if self.pair or self.target or self.demo:
             base.update(pair=None, target=None, draft=None, demo=None)
         return dataclasses.replace(lower, **{**base, **own})
 

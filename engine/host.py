@@ -77,11 +77,12 @@ class Host:
         self._turn = threading.Lock()
         """Guards all below: what the reading thread says to a job must not be lost while the job begins."""
         self._engine: Engine | None = None
-        self._waiting = 0
-        """Jobs taken in and not finished."""
+        self._taken = 0
+        self._done = 0
+        """Jobs taken in and finished; the next command counts for the last one taken in."""
         self._answering = False
-        self._early: list[Stop | SetSpeculation] = []
-        """Said to the jobs in hand before they could hear."""
+        self._early: list[tuple[int, Stop | SetSpeculation]] = []
+        """What was said to jobs that are not finished, with their number: they may not have heard it."""
         self._quitting = False
 
     def take(self, command: AnyCommand) -> None:
@@ -89,12 +90,13 @@ class Host:
         match command:
             case Load() | Ask():
                 with self._turn:
-                    self._waiting += 1
+                    self._taken += 1
                 self._jobs.put(command)
             case Stop() | SetSpeculation():
                 with self._turn:
-                    if self._waiting:
-                        self._early.append(command)
+                    if self._taken > self._done:
+                        self._early.append((self._taken, command))
+                    if self._taken == self._done + 1:
                         self._tell(command)
                 with suppress(AppGone):
                     self._send(Noted())
@@ -114,8 +116,8 @@ class Host:
             while (job := self._jobs.get()) is not None and not self._quitting:
                 self._guarded(job)
                 with self._turn:
-                    self._waiting -= 1
-                    self._early.clear()
+                    self._done += 1
+                    self._early = [early for early in self._early if early[0] > self._done]
         except AppGone:
             pass
         finally:
@@ -150,7 +152,9 @@ class Host:
 
     def _progress(self, loading: Loading) -> None:
         self._send(loading)
-        if self._quitting or any(isinstance(command, Stop) for command in self._early):
+        with self._turn:
+            stopped = any(isinstance(command, Stop) for command in self._said())
+        if stopped:
             raise Interrupted("loading was stopped")
 
     def _answer(self, request: Request) -> None:
@@ -178,8 +182,13 @@ class Host:
     def _tell_again(self) -> None:
         """After the first event, when the engine surely listens: what was said before it did."""
         with self._turn:
-            for command in [*self._early, *([Stop()] if self._quitting else [])]:
+            for command in self._said():
                 self._tell(command)
+
+    def _said(self) -> list[Stop | SetSpeculation]:
+        """What was said to the running job; needs `_turn`."""
+        said = [command for number, command in self._early if number == self._done + 1]
+        return [*said, Stop()] if self._quitting else said
 
     def _drop(self) -> None:
         with self._turn:

@@ -119,7 +119,8 @@ def lines(report: Report) -> list[str]:
 
 
 def _models() -> tuple[list[str], list[str], list[str]]:
-    """Installed models, installed pairs, and what to do about them."""
+    """Installed models, installed pairs, and what to do about them or about the settings."""
+    from app import layers
     from app.choice import choose
     from app.errors import AppError
     from app.settings import Settings
@@ -132,7 +133,7 @@ def _models() -> tuple[list[str], list[str], list[str]]:
     try:
         models = [model.id for model in library.installed()]
         pairs = [pair.id for pair in library.installed_pairs()]
-        choose(Settings(), library)
+        choose(layers.load(Settings()), library)
     except (AppError, ModelsError) as error:
         return models, pairs, [str(error)]
     return models, pairs, []

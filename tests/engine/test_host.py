@@ -45,7 +45,7 @@ async def collect(client: EngineClient, word: str, seen: list[AnswerEvent] | Non
     """All events of an answer; those before an error are in `seen`."""
     events = [] if seen is None else seen
     async for event in client.answer(ask(word)):
-        events.append(event)  # noqa: PERF401
+        events.append(event)
     return events
 
 
@@ -394,3 +394,30 @@ def test_commands_after_quit_are_not_heard() -> None:
 def test_stop_and_speculation_are_noted_without_an_engine() -> None:
     replies = Served().run(Stop(), SetSpeculation(speculation=Speculation()), Quit())
     assert replies == [Noted(), Noted()]
+
+
+def test_stop_for_an_answer_is_not_taken_for_the_load_before_it() -> None:
+    class Eager(io.BytesIO):
+        """Asks and stops in the very moment in which the load is told to be done."""
+
+        def write(self, frame: object) -> int:
+            assert isinstance(frame, bytes)
+            if isinstance(frames.unpack(frame[4:], frames.replies), Loaded):
+                served.take(Ask(request=ask("100000000")))
+                served.take(Stop())
+            return super().write(frame)
+
+    out = Eager()
+    served = host.Host(out, FakeEngine.load)
+    served._writing = threading.RLock()  # type: ignore[assignment]
+    served.take(Load(config=config()))
+    thread = threading.Thread(target=served.work)
+    thread.start()
+    while thread.is_alive() and b"Finished" not in out.getvalue():
+        pass
+    served.quit()
+    thread.join(30)
+    last = list(frames.read(io.BytesIO(out.getvalue()), frames.replies))[-1]
+    assert isinstance(last, Finished)
+    assert last.answer.finish_reason == "cancelled"
+    assert len(last.answer.ids) < 10
