@@ -7,15 +7,41 @@ say why.
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 from engine import pairing
 from engine.backends.llamacpp import LlamaCppModel, LlamaCppOptions
-from engine.config import EngineConfig
+from engine.backends.llamacpp_library import library_version
+from engine.calibration import COST_WIDTHS, CostTable, Setting, Widths, candidates, measure_costs, strict_setting
+from engine.calibration_store import CalibrationStore, Key, key_for
+from engine.config import CacheType, EngineConfig, FlashAttention, Frozen
 from engine.errors import LoadFailed, PairMismatch
 from engine.events import Loading
 from engine.pair import Pair
+from engine.planner import Costs
+from engine.threads import physical_cores
 
 Tell = Callable[[Loading], None]
+Kept = TypeVar("Kept", bound=Frozen)
+STRICT_CTX = 2048
+"""Context in which widths are compared: it holds the longest stretch that is."""
+
+
+class StrictChoice(Frozen, frozen=True, kw_only=True):
+    """What strict exactness runs with."""
+
+    setting: Setting
+    widths: Widths
+
+    @property
+    def price(self) -> str:
+        """One sentence for the user."""
+        setting = f"a {self.setting.kv} cache, flash attention {self.setting.flash_attention}"
+        if self.widths.group == 1:
+            return f"strict exactness ({setting}): no wider pass equals a single one here, so nothing is drafted"
+        return f"strict exactness ({setting}): passes of up to {self.widths.group} tokens, so drafts of {self.widths.group - 1}"
 
 
 def load_pair(config: EngineConfig, progress: Tell) -> Pair:
@@ -39,15 +65,37 @@ def _demo() -> Pair:
     return Pair(target, draft, "demo-target", "demo-draft", device="demo")
 
 
+def open_model(
+    config: EngineConfig, path: Path, what: str, progress: Tell, n_ctx_most: int | None = None
+) -> LlamaCppModel:
+    """Open one file; with `n_ctx_most` the context asked for in `config` does not hold."""
+    options = LlamaCppOptions(
+        path=path,
+        n_ctx=None if n_ctx_most else config.n_ctx,
+        n_ctx_most=n_ctx_most,
+        threads=config.threads,
+        gpu_layers=config.gpu_layers,
+        kv=config.kv or "f16",
+        flash_attention=config.flash_attention,
+    )
+    return LlamaCppModel(options, _telling(progress, what))
+
+
 def _llamacpp(config: EngineConfig, progress: Tell) -> Pair:
-    target = _open(config, config.target, "target", progress)
     notes: list[str] = []
+    strict = _strict(config, progress) if config.exact == "strict" else None
+    if strict:
+        config = msgspec.structs.replace(config, kv=strict.setting.kv, flash_attention=strict.setting.flash_attention)
+        notes.append(strict.price)
+    target = open_model(config, config.target, "target", progress)
     draft = None
     try:
         if config.draft is not None:
             draft = _draft(config, config.draft, target, progress, notes)
+        costs = _costs(config, target, draft, progress)
     except BaseException:
-        target.close()
+        for model in filter(None, (target, draft)):
+            model.close()
         raise
     return Pair(
         target,
@@ -59,27 +107,17 @@ def _llamacpp(config: EngineConfig, progress: Tell) -> Pair:
         flash_attention=target.flash_attention,
         threads=target.threads,
         device=target.device,
+        costs=costs,
+        width_limit=strict.widths.group if strict else None,
         notes=notes,
     )
-
-
-def _open(config: EngineConfig, path: Path, what: str, progress: Tell) -> LlamaCppModel:
-    options = LlamaCppOptions(
-        path=path,
-        n_ctx=config.n_ctx,
-        threads=config.threads,
-        gpu_layers=config.gpu_layers,
-        kv=config.kv or "f16",
-        flash_attention=config.flash_attention,
-    )
-    return LlamaCppModel(options, lambda share: progress(Loading(what=what, share=share)))
 
 
 def _draft(
     config: EngineConfig, path: Path, target: LlamaCppModel, progress: Tell, notes: list[str]
 ) -> LlamaCppModel | None:
-    """The draft, if it fits; its context is the target's, or its own where that is smaller."""
-    draft = _open(config, path, "draft", progress)
+    """The draft, if it fits; its context is as long as the target's, or as it was trained for."""
+    draft = open_model(config, path, "draft", progress, n_ctx_most=target.n_ctx)
     fit = pairing.compare(target.vocab, draft.vocab)
     if fit.fits:
         return draft
@@ -91,3 +129,51 @@ def _draft(
     return None
 
 
+def _strict(config: EngineConfig, progress: Tell) -> StrictChoice:
+    """The cache type and flash attention with the widest group of passes that equal single ones; measured once."""
+
+    def make(setting: Setting) -> LlamaCppModel:
+        one = msgspec.structs.replace(config, kv=setting.kv, flash_attention=setting.flash_attention, n_ctx=None)
+        return open_model(one, config.target, "target", lambda _: None, n_ctx_most=STRICT_CTX)
+
+    def measure() -> StrictChoice:
+        settings = candidates(config.kv, config.flash_attention)
+        told = _telling(progress, "measuring exactness, once")
+        setting, widths = strict_setting(make, settings, told)
+        return StrictChoice(setting=setting, widths=widths)
+
+    key = _key(config, config.target, kv=config.kv, flash_attention=config.flash_attention)
+    return _kept(config, key, StrictChoice, measure)
+
+
+def _costs(config: EngineConfig, target: LlamaCppModel, draft: LlamaCppModel | None, progress: Tell) -> Costs:
+    """What passes of both cost here; measured once."""
+
+    def table(model: LlamaCppModel, widths: tuple[int, ...]) -> CostTable:
+        key = _key(config, model.file, kv=model.kv, flash_attention=model.flash_attention)
+        told = _telling(progress, "measuring speed, once")
+        return _kept(config, key, CostTable, lambda: measure_costs(model, widths, told))
+
+    return Costs(table(target, COST_WIDTHS).cost, table(draft, COST_WIDTHS[:1]).cost(1) if draft else None)
+
+
+def _kept(config: EngineConfig, key: Key, kind: type[Kept], measure: Callable[[], Kept]) -> Kept:
+    store = CalibrationStore(config.cache_dir)
+    if (known := store.get(key, kind)) is not None:
+        return known
+    found = measure()
+    store.put(key, found)
+    return found
+
+
+def _key(config: EngineConfig, path: Path, kv: CacheType | None, flash_attention: FlashAttention) -> Key:
+    threads = config.threads or physical_cores()
+    try:
+        key = key_for(path, library_version(), "gpu" if config.gpu_layers else "cpu", threads)
+    except OSError as error:
+        raise LoadFailed(f"there is no model file {path}: check the path") from error
+    return msgspec.structs.replace(key, gpu_layers=config.gpu_layers, kv=kv, flash_attention=flash_attention)
+
+
+def _telling(progress: Tell, what: str) -> Callable[[float], None]:
+    return lambda share: progress(Loading(what=what, share=share))
