@@ -1,0 +1,207 @@
+"""The one place where the window meets the engine: awaits its events and posts them on as messages.
+
+At most one message with new text in any `frame_s`, however many rounds there are; what is posted is in order, and the
+last message of an answer carries the whole of it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+from app.live import Live, Meter
+from engine.config import EngineConfig, Request, Speculation
+from engine.errors import EngineError, HostDied
+from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading, Tokens
+from engine.stats import Answer
+
+FRAME_S = 1 / 30
+"""Least time between two updates of the screen by the answer being written."""
+CLOSE_S = 1.9
+"""Longest wait for the engine when the window closes; it kills its process a little before."""
+
+
+class Client(Protocol):
+    """The face of `engine.client.EngineClient`."""
+
+    def load(self, config: EngineConfig) -> AsyncIterator[Loading | Loaded]:
+        """Load a pair."""
+        ...
+
+    def answer(self, request: Request) -> AsyncIterator[AnswerEvent]:
+        """Answer a conversation."""
+        ...
+
+    async def stop(self) -> None:
+        """End what is running."""
+        ...
+
+    async def set_speculation(self, speculation: Speculation) -> None:
+        """Draft otherwise from the next round on."""
+        ...
+
+    async def close(self) -> None:
+        """End the engine's process."""
+        ...
+
+
+Starter = Callable[[Path], Awaitable[Client]]
+"""Starts an engine whose native output goes to the file named."""
+
+
+async def start_engine(log: Path) -> Client:
+    """Start the real engine in a process of its own."""
+    from engine.client import EngineClient
+
+    return await EngineClient.start(log)
+
+
+class Bridge:
+    """One engine and the pump that its messages go to."""
+
+    @dataclass
+    class EngineStarted(Message):
+        """The engine's process runs; nothing is loaded yet."""
+
+    @dataclass
+    class LoadProgressed(Message):
+        """A part of the load is done."""
+
+        event: Loading
+
+    @dataclass
+    class PairLoaded(Message):
+        """The pair is ready."""
+
+        event: Loaded
+
+    @dataclass
+    class PromptRead(Message):
+        """A part of the prompt has been read."""
+
+        event: Reading
+
+    @dataclass
+    class TextStreamed(Message):
+        """New text of the answer and the figures with it."""
+
+        text: str
+        live: Live | None
+
+    @dataclass
+    class AnswerFinished(Message):
+        """The answer is whole, or stopped."""
+
+        answer: Answer
+
+    @dataclass
+    class RequestFailed(Message):
+        """A load or an answer failed; the engine goes on."""
+
+        error: EngineError
+
+    @dataclass
+    class EngineDied(Message):
+        """The engine's process is gone."""
+
+        error: HostDied
+
+    def __init__(self, pump: MessagePump, start: Starter, log: Path, frame_s: float = FRAME_S) -> None:
+        self._pump, self._start, self._log, self._frame_s = pump, start, log, frame_s
+        self._client: Client | None = None
+        self._text: list[str] = []
+        self._live: Live | None = None
+        self._due: asyncio.TimerHandle | None = None
+        self._last = 0.0
+
+    async def load(self, config: EngineConfig) -> None:
+        """Load a pair, starting the engine first where there is none."""
+        try:
+            if self._client is None:
+                self._client = await self._start(self._log)
+                self._pump.post_message(self.EngineStarted())
+            async for event in self._client.load(config):
+                if isinstance(event, Loaded):
+                    self._pump.post_message(self.PairLoaded(event))
+                else:
+                    self._pump.post_message(self.LoadProgressed(event))
+        except EngineError as error:
+            await self._fail(error)
+
+    async def answer(self, request: Request) -> None:
+        """Answer a conversation; text and figures are posted at most once a frame."""
+        if self._client is None:
+            self._pump.post_message(self.EngineDied(HostDied("the engine is not running: restart it")))
+            return
+        meter = Meter()
+        try:
+            async for event in self._client.answer(request):
+                self._take(event, meter)
+        except EngineError as error:
+            self._flush()
+            await self._fail(error)
+
+    def _take(self, event: AnswerEvent, meter: Meter) -> None:
+        if isinstance(event, Finished):
+            self._flush()
+            self._pump.post_message(self.AnswerFinished(event.answer))
+        elif isinstance(event, Reading):
+            self._pump.post_message(self.PromptRead(event))
+        elif isinstance(event, Tokens):
+            self._text.append(event.text)
+            self._plan_flush()
+        else:
+            self._live = meter.add(event)
+            self._plan_flush()
+
+    def _plan_flush(self) -> None:
+        if self._due is None:
+            loop = asyncio.get_running_loop()
+            self._due = loop.call_at(max(loop.time(), self._last + self._frame_s), self._flush)
+
+    def _flush(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        text, live = "".join(self._text), self._live
+        self._text.clear()
+        self._live = None
+        if text or live:
+            self._last = asyncio.get_running_loop().time()
+            self._pump.post_message(self.TextStreamed(text, live))
+
+    def forget(self) -> None:
+        """Drop what was taken in and not posted yet: its answer has been given up."""
+        self._text.clear()
+        self._live = None
+
+    async def stop(self) -> None:
+        """End the answer that is being written; what it has so far comes as finished."""
+        if self._client is not None:
+            with suppress(EngineError):
+                await self._client.stop()
+
+    async def set_speculation(self, speculation: Speculation) -> None:
+        """Draft otherwise from the next round on, without a reload."""
+        if self._client is not None:
+            with suppress(EngineError):
+                await self._client.set_speculation(speculation)
+
+    async def close(self) -> None:
+        """End the engine; returns within `CLOSE_S` whatever it is doing."""
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(EngineError, TimeoutError):
+                await asyncio.wait_for(client.close(), CLOSE_S)
+
+    async def _fail(self, error: EngineError) -> None:
+        if isinstance(error, HostDied):
+            await self.close()
+            self._pump.post_message(self.EngineDied(error))
+        else:
+            self._pump.post_message(self.RequestFailed(error))

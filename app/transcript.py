@@ -1,0 +1,78 @@
+"""The conversation as data: what was asked and answered, whether or not it is on the screen.
+
+Entries are frozen and in order; the answer being written is not an entry until it ends.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.config import Message
+from engine.stats import Answer
+
+Ending = Literal["", "stopped", "cut off", "context full", "broken off"]
+
+ENDINGS: dict[str, Ending] = {"cancelled": "stopped", "length": "cut off", "context_full": "context full"}
+"""How an answer that did not come to its own end is flagged, by its finish reason."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One message of the conversation."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    answer: Answer | None = None
+    """The engine's record of an answer; None where it broke off."""
+    ending: Ending = ""
+    """Why an answer is not whole; empty where it is."""
+
+    @classmethod
+    def of_answer(cls, answer: Answer) -> "Entry":
+        """The entry of an answer that the engine finished."""
+        return cls("assistant", answer.text, answer, ENDINGS.get(answer.finish_reason, ""))
+
+    def message(self) -> Message:
+        """What the next request carries; an answer goes back as its own ids where they are known."""
+        ids = tuple(self.answer.ids) if self.answer and self.answer.ids else None
+        return Message(role=self.role, content=self.text, ids=ids)
+
+
+class Transcript:
+    """The entries of one conversation."""
+
+    def __init__(self, system: str = "") -> None:
+        self.system = system
+        self._entries: list[Entry] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries)
+
+    def __getitem__(self, index: int) -> Entry:
+        return self._entries[index]
+
+    def add(self, entry: Entry) -> None:
+        """Append an entry."""
+        self._entries.append(entry)
+
+    def clear(self) -> None:
+        """Forget all entries; the system prompt stays."""
+        self._entries.clear()
+
+    def pop(self) -> Entry:
+        """Take the last entry back; there must be one."""
+        return self._entries.pop()
+
+    def drop_answer(self) -> bool:
+        """Forget the last entry if it is an answer; whether a question is now left to be answered."""
+        if self._entries and self._entries[-1].role == "assistant":
+            self._entries.pop()
+        return bool(self._entries)
+
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation as the engine wants it."""
+        system = (Message(role="system", content=self.system),) if self.system else ()
+        return (*system, *(entry.message() for entry in self._entries))

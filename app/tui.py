@@ -1,0 +1,103 @@
+"""The window: which screen is up, its colours and keys, and how it ends.
+
+It never leaves without ending the engine, and never shows a traceback: what is unforeseen goes to a log.
+"""
+
+import asyncio
+import os
+import signal
+import traceback
+from collections.abc import Iterable
+from contextlib import suppress
+
+from rich.text import Text
+from textual import on
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.screen import Screen
+
+from app.paths import private_file
+from app.screens.chat import ChatScreen
+from app.screens.first_run import FirstRunScreen
+from app.setup import Setup
+from app.themes import THEMES
+from engine.config import EngineConfig
+
+
+class ChatApp(App[None]):
+    """The chat program; with no config it first offers pairs to fetch."""
+
+    TITLE = "paceline"
+    BINDINGS = [
+        Binding("ctrl+q", "quit", "Quit", id="app.quit", tooltip="End the engine and leave", priority=True),
+    ]
+
+    def __init__(self, setup: Setup, config: EngineConfig | None) -> None:
+        super().__init__()
+        self.setup = setup
+        self.animation_level = "none"
+        self._config = config
+        self._chat: ChatScreen | None = None
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = THEMES[0].name
+        self.set_keymap(setup.keymap)
+
+    def get_default_screen(self) -> Screen[None]:
+        """The chat where there is something to load, else the choice of what to fetch."""
+        if self._config is not None:
+            return self._open(self._config)
+        return FirstRunScreen(self.setup.shelf, self.setup.shelf.offers())
+
+    def _open(self, config: EngineConfig) -> ChatScreen:
+        self._chat = ChatScreen(self.setup, config)
+        return self._chat
+
+    def on_mount(self) -> None:
+        """Let the signals that end a terminal end the window properly."""
+        if not self.is_headless:
+            loop = asyncio.get_running_loop()
+            for name in ("SIGTERM", "SIGHUP"):
+                with suppress(AttributeError, NotImplementedError, RuntimeError):
+                    loop.add_signal_handler(getattr(signal, name), self._leave)
+
+    def _leave(self) -> None:
+        self.run_worker(self.action_quit(), exit_on_error=False)
+
+    @on(FirstRunScreen.PairFetched)
+    async def _fetched(self, event: FirstRunScreen.PairFetched) -> None:
+        config = self.setup.shelf.config(event.pair)
+        if config is not None:
+            await self.switch_screen(self._open(config))
+
+    async def action_quit(self) -> None:
+        """End the engine, whatever it does, and leave."""
+        if isinstance(self.screen, FirstRunScreen):
+            self.screen.stop_fetching()
+        if self._chat is not None:
+            await self._chat.bridge.close()
+        self.exit()
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette: Textual's own commands, and every key of this screen that has a name."""
+        yield from super().get_system_commands(screen)
+        for active in screen.active_bindings.values():
+            binding = active.binding
+            if binding.id and binding.id.startswith("chat.") and active.enabled:
+                yield SystemCommand(binding.description, binding.tooltip, lambda do=binding.action: screen.run_action(do))
+
+    def _fatal_error(self) -> None:
+        """Leave with one line; the traceback goes to a file that its owner alone can read."""
+        with suppress(OSError):
+            private_file(self.setup.crash_log).write_text(traceback.format_exc(), encoding="utf-8")
+        self._exit_renderables.append(
+            Text(f"paceline met a fault of its own and had to close: {self.setup.crash_log} says more")
+        )
+        self._close_messages_no_wait()
+
+
+def lower_priority(by: int = 7) -> None:
+    """Step back behind the model, for good: enough to yield, too little to starve."""
+    if hasattr(os, "nice"):
+        with suppress(OSError):
+            os.nice(by)

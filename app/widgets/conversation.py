@@ -1,0 +1,167 @@
+"""The conversation as it is seen: the last messages are mounted, earlier ones are data until the reader goes there.
+
+The view follows the end until the reader scrolls up, and then stays where the reader is.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from textual import events, getters
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static
+
+from app.transcript import Entry
+from app.widgets.answer import AnswerMessage
+from app.widgets.notice import Notice, Tone
+from app.widgets.user_message import UserMessage
+from app.widgets.welcome import Welcome
+
+MOUNTED = 20
+"""Messages that stay mounted while the view follows the end."""
+STEP = 10
+"""Messages that one step back mounts."""
+
+
+class Earlier(Static):
+    """The line above the first mounted message; a click mounts some of those before."""
+
+    @dataclass
+    class Wanted(Message):
+        """The reader wants to see earlier messages."""
+
+    def show(self, count: int) -> None:
+        """Say how many messages are not mounted; vanish where there are none."""
+        self.display = count > 0
+        self.update(Content(f"▲ {count:,} earlier message{'' if count == 1 else 's'}"))
+
+    def on_click(self) -> None:
+        """Ask for them."""
+        self.post_message(self.Wanted())
+
+
+class Conversation(VerticalScroll):
+    """All messages; those near the end as widgets."""
+
+    _earlier = getters.query_one(Earlier)
+
+    def __init__(self) -> None:
+        super().__init__(id="conversation")
+        self._entries: list[Entry] = []
+        self._first = 0
+        self._answer: AnswerMessage | None = None
+
+    def compose(self) -> ComposeResult:
+        """The line about earlier messages, then what an empty conversation shows."""
+        earlier = Earlier(id="earlier", markup=False)
+        earlier.display = False
+        yield earlier
+        yield Welcome()
+
+    def on_mount(self) -> None:
+        """Follow the end from the start."""
+        self.anchor()
+
+    def focus_on_click(self) -> bool:
+        """A click leaves the focus with the prompt; Tab comes here."""
+        return False
+
+    @property
+    def messages(self) -> list[Widget]:
+        """The messages that exist as widgets."""
+        return [child for child in self.children if isinstance(child, UserMessage | AnswerMessage)]
+
+    @staticmethod
+    def _widget(entry: Entry) -> Widget:
+        return UserMessage(entry.text) if entry.role == "user" else AnswerMessage(entry)
+
+    async def show(self, entries: Iterable[Entry]) -> None:
+        """Show these entries in place of all that there is, at their end."""
+        self._entries = list(entries)
+        self._answer = None
+        self._first = max(0, len(self._entries) - MOUNTED)
+        await self.remove_children([child for child in self.children if child is not self._earlier])
+        shown: Sequence[Widget] = [self._widget(entry) for entry in self._entries[self._first :]]
+        await self.mount_all(shown or [Welcome()])
+        self._earlier.show(self._first)
+        self.anchor()
+
+    async def add(self, entry: Entry) -> None:
+        """Append a message and go to the end."""
+        if not self._entries:
+            await self.query(Welcome).remove()
+        self._entries.append(entry)
+        await self.mount(self._widget(entry))
+        self.anchor()
+        await self._prune()
+
+    async def begin(self) -> None:
+        """Open the answer that `write` goes to."""
+        self._answer = AnswerMessage()
+        await self.mount(self._answer)
+        self.anchor()
+
+    async def write(self, text: str) -> None:
+        """Append text to the open answer."""
+        if self._answer is not None:
+            await self._answer.write(text)
+
+    async def finish(self, entry: Entry) -> None:
+        """Close the open answer with the entry that it became."""
+        answer, self._answer = self._answer, None
+        self._entries.append(entry)
+        if answer is None:
+            return
+        place = None if self.is_vertical_scroll_end else self.scroll_y
+        await answer.finish(entry)
+        if place is not None:
+            self.call_after_refresh(self.scroll_to, y=place, animate=False)
+
+    async def notice(self, text: str, tone: Tone = "note") -> None:
+        """Say something of the program's own after the last message."""
+        await self.mount(Notice(text, tone))
+
+    async def _prune(self) -> None:
+        if not self.is_vertical_scroll_end:
+            return
+        messages = self.messages
+        spare = messages[:-MOUNTED]
+        if spare:
+            last = self.children.index(messages[-MOUNTED])
+            self._first += len(spare)
+            await self.remove_children(self.children[1:last])
+            self._earlier.show(self._first)
+
+    async def show_earlier(self) -> None:
+        """Mount the messages before the first one, and keep what is read where it is."""
+        start = max(0, self._first - STEP)
+        if start == self._first:
+            return
+        from_end = self.virtual_size.height - self.scroll_y
+        widgets = [self._widget(entry) for entry in self._entries[start : self._first]]
+        self._first = start
+        await self.mount_all(widgets, after=self._earlier)
+        self._earlier.show(self._first)
+        self.call_after_refresh(self._keep, from_end)
+
+    def _keep(self, from_end: float) -> None:
+        self.scroll_to(y=self.virtual_size.height - from_end, animate=False, immediate=True)
+
+    async def on_earlier_wanted(self) -> None:
+        """Go back a step."""
+        await self.show_earlier()
+
+    async def on_mouse_scroll_up(self, _: events.MouseScrollUp) -> None:
+        """At the top, go back a step."""
+        if self.scroll_y <= 0:
+            await self.show_earlier()
+
+    async def page_up(self) -> None:
+        """Scroll up a page; at the top, go back a step."""
+        if self.scroll_y <= 0:
+            await self.show_earlier()
+        else:
+            self.scroll_page_up(animate=False)

@@ -1,0 +1,101 @@
+"""A model's Markdown, shown and never obeyed: no HTML, no links followed, no text parsed as the window's own markup.
+
+Lines stay lines, code is highlighted only as far as that is cheap, and table cells carry no tooltips (theirs would be
+parsed as markup).
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Markdown
+from textual.widgets._markdown import MarkdownFence, MarkdownTable, MarkdownTableCellContents, MarkdownTableContent
+
+from engine.detokenize import sanitize
+
+STREAMED_CODE = 3_000
+"""Characters of a code block beyond which its colours wait for the end of the answer."""
+FINISHED_CODE = 40_000
+"""Characters of a code block beyond which it stays without colours."""
+
+
+def _keep_lines(state: StateCore) -> None:
+    for token in state.tokens:
+        for child in token.children or ():
+            if child.type == "softbreak":
+                child.type = "hardbreak"
+
+
+@cache
+def parser() -> MarkdownIt:
+    """The one parser: CommonMark with tables and strikethrough, HTML as text, line ends kept."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    markdown.core.ruler.push("keep_lines", _keep_lines)
+    return markdown
+
+
+class ProseFence(MarkdownFence):
+    """A code block; its language is never guessed, since guessing tries every lexer there is."""
+
+    def highlight(self, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:  # type: ignore[override]
+        """Coloured code, or plain where colours cost too much."""
+        prose = self._markdown
+        limit = STREAMED_CODE if isinstance(prose, Prose) and prose.streaming else FINISHED_CODE
+        words = language.split()
+        if not words or len(code) > limit:
+            return Content(code.expandtabs(8))
+        return super().highlight(code, words[0], ansi=ansi, dark=dark)
+
+
+class ProseTableContent(MarkdownTableContent):
+    """A table without tooltips."""
+
+    def compose(self) -> ComposeResult:
+        """The cells, the header's first."""
+        for cell in super().compose():
+            yield cell.with_tooltip(None)
+
+    async def _update_rows(self, updated_rows: list[list[Content]]) -> None:
+        self.styles.grid_size_columns = len(self.headers)
+        await self.query_children(f".cell.row{self.last_row}").remove()
+        cells = [
+            MarkdownTableCellContents(cell, classes=f"row{number} cell")
+            for number, row in enumerate(updated_rows, self.last_row)
+            for cell in row
+        ]
+        self.last_row += max(0, len(updated_rows) - 1)
+        await self.mount_all(cells)
+
+
+class ProseTable(MarkdownTable):
+    """A table that can grow while it is streamed."""
+
+    def compose(self) -> ComposeResult:
+        """The one grid that holds the cells."""
+        self._headers, self._rows = self._get_headers_and_rows()
+        yield ProseTableContent(self._headers, self._rows)
+
+
+class Prose(Markdown):
+    """Markdown of a model."""
+
+    BLOCKS = {**Markdown.BLOCKS, "fence": ProseFence, "code_block": ProseFence, "table_open": ProseTable}
+
+    @dataclass
+    class LinkChosen(Message):
+        """The reader chose a link; nothing has been opened."""
+
+        address: str
+
+    def __init__(self, text: str | None = None, *, streaming: bool = False) -> None:
+        super().__init__(sanitize(text) if text else None, parser_factory=parser, open_links=False)
+        self.streaming = streaming
+
+    def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
+        """Tell the address instead of following it."""
+        event.stop()
+        self.post_message(self.LinkChosen(event.href))

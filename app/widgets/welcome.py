@@ -1,0 +1,19 @@
+"""What an empty conversation shows."""
+
+from textual.content import Content
+from textual.widgets import Static
+
+KEYS = (("Enter", "sends"), ("Shift+Enter or Ctrl+J", "breaks the line"), ("F2", "switches speculation"))
+
+
+class Welcome(Static):
+    """The name, what it does, and three keys."""
+
+    def __init__(self) -> None:
+        lines = [
+            Content.styled("P A C E L I N E", "bold $accent"),
+            Content.styled("a small model rides ahead, the large one decides", "$text-muted"),
+            Content(),
+            *(Content.assemble((key, "$primary"), (f"  {does}", "$text-muted")) for key, does in KEYS),
+        ]
+        super().__init__(Content("\n").join(lines), markup=False)

@@ -1,0 +1,73 @@
+"""A shelf of models in memory, and the setup of a window around it."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from app.setup import Fetched, Offer, Setup
+from app.tui import ChatApp
+from engine.config import EngineConfig
+from tests.fakes_client import FakeEngine
+
+CONFIG = EngineConfig(target=Path("target.gguf"), backend="demo")
+OFFERS = (
+    Offer("coder", "Qwen2.5 Coder 1.5B with 0.5B", "for work: code and questions", 1_633_000_000, 3_100_000_000, 12_400_000_000),
+    Offer("tiny", "SmolLM2 135M", "for a first try: small, quick, often wrong", 93_000_000, 400_000_000, 12_400_000_000),
+)  # fmt: skip
+
+
+class FakeShelf:
+    """Nothing installed until a fetch is released by the test."""
+
+    def __init__(self, offers: tuple[Offer, ...] = OFFERS) -> None:
+        self._offers = offers
+        self.fetched: list[str] = []
+        self.release = threading.Event()
+        self.error: Exception | None = None
+        self.begun = threading.Event()
+        self.was_cancelled = threading.Event()
+
+    def config(self, pair: str | None = None) -> EngineConfig | None:
+        return CONFIG if pair in self.fetched else None
+
+    def offers(self) -> tuple[Offer, ...]:
+        return self._offers
+
+    def fetch(self, pair: str, report: Callable[[Fetched], None], cancelled: Callable[[], bool]) -> None:
+        report(Fetched("downloading big-model", 500_000_000, 1_000_000_000))
+        self.begun.set()
+        while not self.release.wait(0.005):
+            if cancelled():
+                self.was_cancelled.set()
+                raise RuntimeError("stopped")
+        self.release.clear()
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        self.fetched.append(pair)
+
+
+def setup(engine: FakeEngine, shelf: FakeShelf | None = None, folder: Path = Path("."), **fields: object) -> Setup:
+    """A setup without any waiting."""
+    values: dict[str, object] = {"frame_s": 0.0, "quiet_s": 0.0, **fields}
+    return Setup(
+        shelf=shelf or FakeShelf(), log=folder / "engine.log", crash_log=folder / "window.log", start=engine, **values
+    )  # type: ignore[arg-type]
+
+
+def chat_app(*clients: object, **fields: object) -> tuple[ChatApp, FakeEngine]:
+    """A window on a chat, and its engine."""
+    engine = FakeEngine(*clients)  # type: ignore[arg-type]
+    return ChatApp(setup(engine, **fields), CONFIG), engine  # type: ignore[arg-type]
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object]) -> None:
+    """Let the window work until the condition holds; fails after many turns."""
+    for _ in range(400):
+        await pilot.pause()
+        if condition():
+            return
+        await pilot.pause(0.005)
+    raise AssertionError("the window never came to that")
