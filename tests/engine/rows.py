@@ -84,7 +84,7 @@ def logit_rows(least: int = 1, most: int = 24) -> st.SearchStrategy[FloatArray]:
 
 def samplings(penalties: bool = False) -> st.SearchStrategy[Sampling]:
     """Every chain of filters, with penalties or without."""
-    tokens = st.integers(0, 30)
+    tokens = st.integers(0, 9)
     return st.builds(
         Sampling,
         temperature=st.sampled_from([0.0, 0.05, 0.7, 1.0, 1.5, 40.0]),

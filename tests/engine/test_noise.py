@@ -49,7 +49,8 @@ def test_neither_order_nor_what_was_asked_before_matters() -> None:
     generator = np.random.default_rng(0)
     for position in generator.integers(0, 2 * KEPT, 300):
         assert noise.dense(int(position), 50).tobytes() == wanted[int(position)]
-        noise.dense(int(position), int(generator.integers(1, 90)))
+        other, size = (int(value) for value in generator.integers(1, 2 * KEPT, 2))
+        assert noise.dense(other, size * 6).size == size * 6
         if generator.random() < 0.3:
             noise.settle(int(generator.integers(0, 2 * KEPT)))
 
