@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from engine.config import Sampling
@@ -12,6 +13,8 @@ from engine.model import FloatArray
 from engine.sampling import Distribution
 
 NEAR = 1e-12
+steady = settings(deadline=None)
+"""No test fails for a machine that is busy."""
 PLAIN = Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
 
 

@@ -12,6 +12,7 @@ from scipy import stats
 
 from engine.noise import FIRST, GAMMA, KEPT, SECOND, Noise, exponential
 from engine.sampling import Distribution
+from tests.engine.rows import steady
 
 LEAST = 1e-5
 """A p-value below this at a fixed seed means a fault."""
@@ -34,6 +35,7 @@ def uniform(noise: Floats) -> Floats:
 # A pure function
 
 
+@steady
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**31), st.lists(st.integers(0, 999), min_size=1, unique=True))
 def test_one_token_some_tokens_and_all_tokens_get_the_same_bits(seed: int, position: int, ids: list[int]) -> None:
     whole = Noise(seed).dense(position, 1000)
@@ -167,6 +169,7 @@ def test_winners_of_neighbouring_positions_are_independent() -> None:
     assert stats.chisquare(table.ravel(), np.outer(found.probs, found.probs).ravel() * 20_000).pvalue > LEAST
 
 
+@steady
 @given(st.lists(st.sampled_from([0.0, 5e-324, 1e-308, 1e-30, 0.2, 1.0]), min_size=1).filter(any), st.integers(0, 99))
 def test_a_token_of_probability_0_never_wins(weights: list[float], position: int) -> None:
     probs = np.array(weights) / max(weights)

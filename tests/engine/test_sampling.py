@@ -11,7 +11,7 @@ from engine.config import MAX_DRAFT, Sampling
 from engine.errors import BadLogits, ConfigError
 from engine.model import FloatArray
 from engine.sampling import BLOCKS, FIRST_NUCLEUS, STRETCH, Distribution, distribution, one_hot
-from tests.engine.rows import PLAIN, Borderline, dense, logit_rows, reference, samplings
+from tests.engine.rows import PLAIN, Borderline, dense, logit_rows, reference, samplings, steady
 
 IDS = st.lists(st.integers(-2, 9), max_size=12)
 UNDER_ONE = float(np.nextafter(1, 0))
@@ -35,6 +35,7 @@ def check_same(found: Distribution, wanted: FloatArray) -> None:
 # The chain
 
 
+@steady
 @given(logit_rows(), samplings())
 @example(np.zeros(4, np.float32), Sampling(temperature=1.0, top_k=0, top_p=0.5, min_p=0.0))
 @example(np.array([0, 0, -math.inf], np.float32), Sampling(top_k=40, top_p=1.0, min_p=0.0))
@@ -44,6 +45,7 @@ def test_a_row_is_what_the_slow_reference_says(row: FloatArray, sampling: Sampli
     assert found.probs.sum() == pytest.approx(1, abs=1e-12)
 
 
+@steady
 @given(logit_rows(), samplings(penalties=True), IDS, IDS)
 def test_bias_and_penalties_are_what_the_slow_reference_says(
     row: FloatArray, sampling: Sampling, prompt: list[int], answer: list[int]
@@ -224,6 +226,7 @@ def test_a_repetition_penalty_that_cannot_be_is_refused(bad: float) -> None:
 # Rows
 
 
+@steady
 @given(logit_rows(2), samplings(), st.sampled_from([math.nan, math.inf, 3e38]), st.integers(1, 12))
 def test_padding_has_no_mass_and_no_say(row: FloatArray, sampling: Sampling, junk: float, padding: int) -> None:
     padded = np.concatenate((row, np.full(padding, junk, np.float32)))
@@ -245,6 +248,7 @@ def test_a_row_depends_on_itself_alone_bit_for_bit(filters: dict[str, float]) ->
         assert found.ids is None or (found.ids == alone.ids).all()
 
 
+@steady
 @given(logit_rows(), samplings(penalties=True), IDS)
 def test_the_inputs_are_left_as_they_are(row: FloatArray, sampling: Sampling, ids: list[int]) -> None:
     before, history = row.copy(), list(ids)
@@ -315,6 +319,7 @@ def test_evenly_spaced_draws_have_the_shares_of_the_distribution(size: int, shar
     assert not counts[probs == 0].any()
 
 
+@steady
 @given(
     st.lists(st.sampled_from([0.0, 5e-324, 1e-200, 1e-17, 0.1, 0.7]), min_size=1, max_size=12).filter(any),
     st.integers(0, 2 * STRETCH),

@@ -29,7 +29,7 @@ from engine.verify import (
 )
 from tests.engine.mutants import MUTANTS
 from tests.engine.rounds import Game, Path, Prefix, Rows, every_outcome
-from tests.engine.rows import PLAIN, dense, logit_rows, samplings
+from tests.engine.rows import PLAIN, dense, logit_rows, samplings, steady
 
 EXACT = 1e-12
 LEAST = 1e-4
@@ -64,8 +64,8 @@ def pairs(draw: st.DrawFn) -> tuple[Distribution, Distribution, int]:
     return target, draft, max(row.size for row in rows)
 
 
+@settings(max_examples=400, deadline=None)
 @given(pairs())
-@settings(max_examples=400)
 def test_rejection_emits_the_target_exactly_for_every_chain_of_filters(
     pair: tuple[Distribution, Distribution, int],
 ) -> None:
@@ -73,6 +73,7 @@ def test_rejection_emits_the_target_exactly_for_every_chain_of_filters(
     np.testing.assert_allclose(emitted(target, draft, size), dense(target, size), rtol=0, atol=EXACT)
 
 
+@steady
 @given(logit_rows(), samplings())
 def test_a_one_hot_draft_is_lossless_for_every_token(row: FloatArray, sampling: Sampling) -> None:
     target = distribution(row, row.size, sampling, [], [])
@@ -85,6 +86,7 @@ def test_a_one_hot_draft_is_lossless_for_every_token(row: FloatArray, sampling: 
         np.testing.assert_allclose(out, dense(target, row.size), rtol=0, atol=EXACT)
 
 
+@steady
 @given(pairs())
 def test_a_residual_is_a_distribution_over_what_the_target_can_emit(
     pair: tuple[Distribution, Distribution, int],
@@ -148,6 +150,7 @@ class Fixed:
 UNDER_ONE = float(np.nextafter(1, 0))
 
 
+@steady
 @given(logit_rows(), samplings())
 def test_a_draft_equal_to_the_target_is_always_kept(row: FloatArray, sampling: Sampling) -> None:
     target, draft = (distribution(row, row.size, sampling, [], []) for _ in range(2))
