@@ -53,7 +53,6 @@ def summary(answer: Answer) -> str:
         parts.append(speed(answer.timings.decode_tps))
     if spec.drafted:
         parts += [f"{share(spec.acceptance_rate)} accepted", f"{each(spec.mean_tokens_per_round)} a round"]
-    parts.append(reuse(answer.cache.target.reused, answer.cache.target.read))
     if said := verdict(answer.verdict):
         parts.append(said)
     return " · ".join(parts)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from app.bridge import FRAME_S, Starter, start_engine
 from app.widgets.prompt import QUIET_S
-from engine.config import EngineConfig, Sampling, Speculation
+from engine.config import EngineConfig, Request
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,12 @@ class Shelf(Protocol):
     def config(self, pair: str | None = None) -> EngineConfig | None:
         """What to load, the pair named or the user's choice; None where none is installed.
 
-        An error of the engine or models package says what is wrong.
+        An error of the app, the engine or the models package says what is wrong.
         """
+        ...
+
+    def used(self) -> None:
+        """What `config` gave last was loaded."""
         ...
 
     def offers(self) -> tuple[Offer, ...]:
@@ -74,11 +78,8 @@ class Setup:
     """Where the engine's native output goes."""
     crash_log: Path
     """Where the window's own faults go."""
-    sampling: Sampling = Sampling()
-    speculation: Speculation = Speculation()
-    max_tokens: int = 1024
-    stop: tuple[str, ...] = ()
-    system: str = ""
+    request: Request
+    """What every request is made from: the system's message, sampling, speculation, limits."""
     start: Starter = start_engine
     lower_priority: Callable[[], None] = keep_priority
     """Called once, after the first engine was started."""

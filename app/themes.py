@@ -2,6 +2,9 @@
 
 from textual.theme import Theme
 
+MUTED = "$foreground 60%"
+"""The style of text that stands back (in text that is assembled; style sheets have $text-muted)."""
+
 DARK = Theme(
     name="paceline-dark",
     dark=True,

@@ -41,8 +41,7 @@ class Entry:
 class Transcript:
     """The entries of one conversation."""
 
-    def __init__(self, system: str = "") -> None:
-        self.system = system
+    def __init__(self) -> None:
         self._entries: list[Entry] = []
 
     def __len__(self) -> int:
@@ -59,7 +58,7 @@ class Transcript:
         self._entries.append(entry)
 
     def clear(self) -> None:
-        """Forget all entries; the system prompt stays."""
+        """Forget all entries."""
         self._entries.clear()
 
     def pop(self) -> Entry:
@@ -74,5 +73,4 @@ class Transcript:
 
     def messages(self) -> tuple[Message, ...]:
         """The conversation as the engine wants it."""
-        system = (Message(role="system", content=self.system),) if self.system else ()
-        return (*system, *(entry.message() for entry in self._entries))
+        return tuple(entry.message() for entry in self._entries)

@@ -16,10 +16,12 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
-from app.paths import private_file
+from app import paths
 from app.screens.chat import ChatScreen
 from app.screens.first_run import FirstRunScreen
+from app.settings import Settings
 from app.setup import Setup
+from app.shelf import ModelShelf
 from app.themes import THEMES
 from engine.config import EngineConfig
 
@@ -28,6 +30,7 @@ class ChatApp(App[None]):
     """The chat program; with no config it first offers pairs to fetch."""
 
     TITLE = "paceline"
+    DEFAULT_MODE = "paceline"
     BINDINGS = [
         Binding("ctrl+q", "quit", "Quit", id="app.quit", tooltip="End the engine and leave", priority=True),
     ]
@@ -36,6 +39,7 @@ class ChatApp(App[None]):
         super().__init__()
         self.setup = setup
         self.animation_level = "none"
+        self.add_mode(self.DEFAULT_MODE, self._start)
         self._config = config
         self._chat: ChatScreen | None = None
         for theme in THEMES:
@@ -43,7 +47,7 @@ class ChatApp(App[None]):
         self.theme = THEMES[0].name
         self.set_keymap(setup.keymap)
 
-    def get_default_screen(self) -> Screen[None]:
+    def _start(self) -> Screen[None]:
         """The chat where there is something to load, else the choice of what to fetch."""
         if self._config is not None:
             return self._open(self._config)
@@ -66,8 +70,8 @@ class ChatApp(App[None]):
 
     @on(FirstRunScreen.PairFetched)
     async def _fetched(self, event: FirstRunScreen.PairFetched) -> None:
-        config = self.setup.shelf.config(event.pair)
-        if config is not None:
+        """Go on into the chat; a pair that cannot be loaded after all leaves the choice open."""
+        if (config := self.setup.shelf.config(event.pair)) is not None:
             await self.switch_screen(self._open(config))
 
     async def action_quit(self) -> None:
@@ -84,16 +88,33 @@ class ChatApp(App[None]):
         for active in screen.active_bindings.values():
             binding = active.binding
             if binding.id and binding.id.startswith("chat.") and active.enabled:
-                yield SystemCommand(binding.description, binding.tooltip, lambda do=binding.action: screen.run_action(do))
+                yield SystemCommand(
+                    binding.description, binding.tooltip, lambda do=binding.action: screen.run_action(do)
+                )
 
     def _fatal_error(self) -> None:
         """Leave with one line; the traceback goes to a file that its owner alone can read."""
         with suppress(OSError):
-            private_file(self.setup.crash_log).write_text(traceback.format_exc(), encoding="utf-8")
+            paths.private_file(self.setup.crash_log).write_text(traceback.format_exc(), encoding="utf-8")
         self._exit_renderables.append(
             Text(f"paceline met a fault of its own and had to close: {self.setup.crash_log} says more")
         )
         self._close_messages_no_wait()
+
+
+def run(settings: Settings) -> int:
+    """Open the window and return its exit code; what cannot even be opened raises an error with one line."""
+    shelf = ModelShelf(settings)
+    setup = Setup(
+        shelf=shelf,
+        log=paths.make(paths.log_dir()) / "engine.log",
+        crash_log=paths.log_dir() / "window.log",
+        request=settings.request(()),
+        lower_priority=lower_priority,
+    )
+    app = ChatApp(setup, shelf.config())
+    app.run()
+    return app.return_code or 0
 
 
 def lower_priority(by: int = 7) -> None:

@@ -6,6 +6,7 @@ reaches the screen.
 
 from typing import Literal
 
+from msgspec.structs import replace
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -23,7 +24,7 @@ from app.widgets.prompt import Prompt, is_blank
 from app.widgets.prose import Prose
 from app.widgets.status import StatusLine
 from app.widgets.title_bar import TitleBar
-from engine.config import EngineConfig, Request, Speculation
+from engine.config import EngineConfig, Speculation
 
 State = Literal["loading", "ready", "writing", "dead"]
 
@@ -70,8 +71,8 @@ class ChatScreen(Screen[None]):
     def __init__(self, setup: Setup, config: EngineConfig) -> None:
         super().__init__()
         self._setup, self._config = setup, config
-        self.transcript = Transcript(setup.system)
-        self.speculation = setup.speculation
+        self.transcript = Transcript()
+        self.speculation = setup.request.speculation
         self.bridge = Bridge(self, setup.start, setup.log, setup.frame_s)
         self._partial: list[str] = []
         self._due = False
@@ -120,18 +121,14 @@ class ChatScreen(Screen[None]):
         self.state = "writing"
         self._partial.clear()
         await self.conversation.begin()
-        request = Request(
-            messages=self.transcript.messages(),
-            sampling=self._setup.sampling,
-            speculation=self.speculation,
-            max_tokens=self._setup.max_tokens,
-            stop=self._setup.stop,
-        )
+        template = self._setup.request
+        messages = (*template.messages, *self.transcript.messages())
+        request = replace(template, messages=messages, speculation=self.speculation)
         self.run_worker(self.bridge.answer(request), group="answer", exclusive=True)
 
     async def action_cycle(self) -> None:
         """Automatic, off, fixed: from the next round on, also in the middle of an answer."""
-        fixed = self._setup.speculation.length or FIXED
+        fixed = self._setup.request.speculation.length or FIXED
         rule = self.speculation.rule
         following = {
             "auto": Speculation(mode="off", rule=rule),
@@ -227,6 +224,7 @@ class ChatScreen(Screen[None]):
         for note in event.event.notes:
             await self.conversation.notice(note)
         self.state = "ready"
+        self.run_worker(self._setup.shelf.used, thread=True, exit_on_error=False)
         if self._due:
             await self._ask()
 

@@ -19,6 +19,7 @@ from textual.worker import Worker, WorkerState
 
 from app import figures
 from app.setup import Fetched, Offer, Shelf
+from app.themes import MUTED
 from app.widgets.bar import Bar, Progress
 from app.widgets.pair_card import PairCard
 from engine.detokenize import sanitize
@@ -72,9 +73,9 @@ class FirstRunScreen(Screen[None]):
         return Content("\n").join(
             [
                 Content.styled("P A C E L I N E", "bold $accent"),
-                Content.styled("No models are here yet. Choose what to download; after that it works offline.", "$text-muted"),
+                Content.styled("No models are here yet. Choose what to download; all else works offline.", MUTED),
             ]
-        )  # fmt: skip
+        )
 
     @property
     def fetching(self) -> bool:

@@ -7,6 +7,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from app import figures
+from app.themes import MUTED
 from engine.detokenize import sanitize
 
 
@@ -30,12 +31,12 @@ def draw(progress: Progress, width: int) -> Content:
     cells = max(0, room - len(label) - 2)
     full = round(cells * share)
     return Content.assemble(
-        (label, "$text-muted"),
+        (label, MUTED),
         "  " if label else "",
         ("━" * full, "$primary"),
         ("─" * (cells - full), "$border-blurred"),
         " ",
-        (detail, "$text-muted"),
+        (detail, MUTED),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from textual import events, getters
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
@@ -47,6 +47,7 @@ class Conversation(VerticalScroll):
     """All messages; those near the end as widgets."""
 
     _earlier = getters.query_one(Earlier)
+    _page = getters.query_one("#page", Vertical)
 
     def __init__(self) -> None:
         super().__init__(id="conversation")
@@ -55,11 +56,10 @@ class Conversation(VerticalScroll):
         self._answer: AnswerMessage | None = None
 
     def compose(self) -> ComposeResult:
-        """The line about earlier messages, then what an empty conversation shows."""
+        """A page that is at least as high as the view: the line about earlier messages, then all else."""
         earlier = Earlier(id="earlier", markup=False)
         earlier.display = False
-        yield earlier
-        yield Welcome()
+        yield Vertical(earlier, Welcome(), id="page")
 
     def on_mount(self) -> None:
         """Follow the end from the start."""
@@ -70,9 +70,14 @@ class Conversation(VerticalScroll):
         return False
 
     @property
+    def following(self) -> bool:
+        """Whether the view follows the end."""
+        return self.is_anchored and not self._anchor_released
+
+    @property
     def messages(self) -> list[Widget]:
         """The messages that exist as widgets."""
-        return [child for child in self.children if isinstance(child, UserMessage | AnswerMessage)]
+        return [child for child in self._page.children if isinstance(child, UserMessage | AnswerMessage)]
 
     @staticmethod
     def _widget(entry: Entry) -> Widget:
@@ -83,25 +88,25 @@ class Conversation(VerticalScroll):
         self._entries = list(entries)
         self._answer = None
         self._first = max(0, len(self._entries) - MOUNTED)
-        await self.remove_children([child for child in self.children if child is not self._earlier])
         shown: Sequence[Widget] = [self._widget(entry) for entry in self._entries[self._first :]]
-        await self.mount_all(shown or [Welcome()])
+        with self.app.batch_update():
+            await self._page.remove_children([child for child in self._page.children if child is not self._earlier])
+            await self._page.mount_all(shown or [Welcome()])
         self._earlier.show(self._first)
         self.anchor()
 
     async def add(self, entry: Entry) -> None:
         """Append a message and go to the end."""
-        if not self._entries:
-            await self.query(Welcome).remove()
+        await self.query(Welcome).remove()
         self._entries.append(entry)
-        await self.mount(self._widget(entry))
+        await self._page.mount(self._widget(entry))
         self.anchor()
         await self._prune()
 
     async def begin(self) -> None:
         """Open the answer that `write` goes to."""
         self._answer = AnswerMessage()
-        await self.mount(self._answer)
+        await self._page.mount(self._answer)
         self.anchor()
 
     async def write(self, text: str) -> None:
@@ -115,24 +120,23 @@ class Conversation(VerticalScroll):
         self._entries.append(entry)
         if answer is None:
             return
-        place = None if self.is_vertical_scroll_end else self.scroll_y
+        place = None if self.following else self.scroll_y
         await answer.finish(entry)
         if place is not None:
             self.call_after_refresh(self.scroll_to, y=place, animate=False)
 
     async def notice(self, text: str, tone: Tone = "note") -> None:
         """Say something of the program's own after the last message."""
-        await self.mount(Notice(text, tone))
+        await self.query(Welcome).remove()
+        await self._page.mount(Notice(text, tone))
 
     async def _prune(self) -> None:
-        if not self.is_vertical_scroll_end:
-            return
         messages = self.messages
         spare = messages[:-MOUNTED]
         if spare:
-            last = self.children.index(messages[-MOUNTED])
+            children = self._page.children
             self._first += len(spare)
-            await self.remove_children(self.children[1:last])
+            await self._page.remove_children(children[1 : children.index(messages[-MOUNTED])])
             self._earlier.show(self._first)
 
     async def show_earlier(self) -> None:
@@ -140,10 +144,11 @@ class Conversation(VerticalScroll):
         start = max(0, self._first - STEP)
         if start == self._first:
             return
+        self.release_anchor()
         from_end = self.virtual_size.height - self.scroll_y
         widgets = [self._widget(entry) for entry in self._entries[start : self._first]]
         self._first = start
-        await self.mount_all(widgets, after=self._earlier)
+        await self._page.mount_all(widgets, after=self._earlier)
         self._earlier.show(self._first)
         self.call_after_refresh(self._keep, from_end)
 

@@ -9,6 +9,7 @@ from textual.widgets import Static
 
 from app import figures
 from app.setup import Offer
+from app.themes import MUTED
 
 
 class PairCard(Static, can_focus=True):
@@ -33,12 +34,12 @@ class PairCard(Static, can_focus=True):
         memory = f"needs {figures.size(offer.memory)} of memory, {figures.size(offer.available)} free"
         return Content("\n").join(
             [
-                Content.assemble((offer.title, "bold $primary"), (f"  {offer.id}", "$text-muted")),
+                Content.assemble((offer.title, "bold $primary"), (f"  {offer.id}", MUTED)),
                 Content(offer.note),
                 Content.assemble(
-                    (f"download {figures.size(offer.bytes)}", "$text-muted"),
-                    (" · ", "$text-muted"),
-                    (memory, "$text-muted" if offer.fits else "$text-warning"),
+                    (f"download {figures.size(offer.bytes)}", MUTED),
+                    (" · ", MUTED),
+                    (memory, MUTED if offer.fits else "$text-warning"),
                 ),
             ]
         )

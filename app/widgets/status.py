@@ -9,6 +9,7 @@ from textual.widget import Widget
 
 from app import figures
 from app.live import Live
+from app.themes import MUTED
 from app.widgets.bar import Progress, draw
 from engine.config import Speculation
 from engine.detokenize import sanitize
@@ -44,7 +45,7 @@ class StatusLine(Widget):
             " ",
             left.ljust(room),
             "  ",
-            (right, "$text-muted"),
+            (right, MUTED),
         )
 
     def _parts(self) -> list[str]:
@@ -71,4 +72,4 @@ class StatusLine(Widget):
         right = figures.reuse(*self.receipt) if self.receipt else ""
         room = width - len(right) - 2
         plan = figures.shorten(sanitize(self.live.plan), room) if self.live else ""
-        return Content.assemble((plan.ljust(room), "$text-muted"), "  ", (right, "$text-muted"))
+        return Content.assemble((plan.ljust(room), MUTED), "  ", (right, MUTED))

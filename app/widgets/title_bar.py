@@ -5,6 +5,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from app import figures
+from app.themes import MUTED
 from engine.detokenize import sanitize
 from engine.events import Loaded
 
@@ -19,9 +20,7 @@ class TitleBar(Widget):
         width = self.content_size.width
         name = "paceline"
         models = figures.shorten(self._models(), width - len(name) - 2)
-        return Content.assemble(
-            (name, "bold $accent"), " " * max(0, width - len(name) - len(models)), (models, "$text-muted")
-        )
+        return Content.assemble((name, "bold $accent"), " " * max(0, width - len(name) - len(models)), (models, MUTED))
 
     def _models(self) -> str:
         if (loaded := self.loaded) is None:

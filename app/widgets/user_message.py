@@ -3,6 +3,7 @@
 from textual.content import Content
 from textual.widgets import Static
 
+from app.themes import MUTED
 from engine.detokenize import sanitize
 
 HEAD = 40
@@ -20,5 +21,5 @@ class UserMessage(Static):
         lines = sanitize(text).split("\n")
         head = Content("\n".join(lines[:HEAD]))
         if (more := len(lines) - HEAD) > 0:
-            return head + Content.styled(f"\n… and {more:,} more line{'' if more == 1 else 's'}", "$text-muted")
+            return head + Content.styled(f"\n… and {more:,} more line{'' if more == 1 else 's'}", MUTED)
         return head

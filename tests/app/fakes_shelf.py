@@ -8,13 +8,13 @@ from textual.pilot import Pilot
 
 from app.setup import Fetched, Offer, Setup
 from app.tui import ChatApp
-from engine.config import EngineConfig
+from engine.config import EngineConfig, Request
 from tests.fakes_client import FakeEngine
 
 CONFIG = EngineConfig(target=Path("target.gguf"), backend="demo")
 OFFERS = (
-    Offer("coder", "Qwen2.5 Coder 1.5B with 0.5B", "for work: code and questions", 1_633_000_000, 3_100_000_000, 12_400_000_000),
-    Offer("tiny", "SmolLM2 135M", "for a first try: small, quick, often wrong", 93_000_000, 400_000_000, 12_400_000_000),
+    Offer("coder", "Qwen2.5 Coder 1.5B with 0.5B", "for work", 1_633_000_000, 3_100_000_000, 12_400_000_000),
+    Offer("tiny", "SmolLM2 135M", "for a first try", 93_000_000, 400_000_000, 12_400_000_000),
 )  # fmt: skip
 
 
@@ -24,6 +24,7 @@ class FakeShelf:
     def __init__(self, offers: tuple[Offer, ...] = OFFERS) -> None:
         self._offers = offers
         self.fetched: list[str] = []
+        self.uses = 0
         self.release = threading.Event()
         self.error: Exception | None = None
         self.begun = threading.Event()
@@ -31,6 +32,9 @@ class FakeShelf:
 
     def config(self, pair: str | None = None) -> EngineConfig | None:
         return CONFIG if pair in self.fetched else None
+
+    def used(self) -> None:
+        self.uses += 1
 
     def offers(self) -> tuple[Offer, ...]:
         return self._offers
@@ -51,7 +55,7 @@ class FakeShelf:
 
 def setup(engine: FakeEngine, shelf: FakeShelf | None = None, folder: Path = Path("."), **fields: object) -> Setup:
     """A setup without any waiting."""
-    values: dict[str, object] = {"frame_s": 0.0, "quiet_s": 0.0, **fields}
+    values: dict[str, object] = {"frame_s": 0.0, "quiet_s": 0.0, "request": Request(messages=()), **fields}
     return Setup(
         shelf=shelf or FakeShelf(), log=folder / "engine.log", crash_log=folder / "window.log", start=engine, **values
     )  # type: ignore[arg-type]
