@@ -42,6 +42,7 @@ RULES: dict[str, Callable[[], Rule]] = {
     "rejection": lambda: Rejection(Generator(1, 0)),
     "coupled": lambda: Coupled(Noise(1)),
 }
+WIDTHS = "{:8} {:21} {:10} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}  {}"
 
 
 @dataclass(frozen=True)
@@ -112,22 +113,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     rounds = parser.parse_args().rounds
-    print(
-        f"{'mode':8} {'filters':21} {'rule':10} {'tokens':>6} {'us':>7} {'p10':>7} {'p90':>7} {'cpu us':>7} {'share':>7} {'by cpu':>7}  limit"
-    )
+    head = ("mode", "filters", "rule", "tokens", "us", "p10", "p90", "cpu us", "share", "by cpu", "limit")
+    print(WIDTHS.format(*head))
     for filters, (sampling, limit) in FILTERS.items():
         table = Table(sampling)
         for mode in MODES:
             for name, rule in RULES.items():
-                taken, busy, tokens = measure(table, rule(), mode.drafted, rounds)
-                tenths = statistics.quantiles(taken, n=10)
-                median = statistics.median(taken)
-                used = statistics.median(busy)
-                share, by_cpu = (us / (mode.models_ms * 1e3 + us) for us in (median, used))
-                print(
-                    f"{mode.name:8} {filters:21} {name:10} {tokens:6.2f} {median:7.0f} {tenths[0]:7.0f} "
-                    f"{tenths[-1]:7.0f} {used:7.0f} {share:7.2%} {by_cpu:7.2%}  {'' if limit is None else f'{limit:.0%}'}"
-                )
+                figures = line(mode, *measure(table, rule(), mode.drafted, rounds))
+                print(WIDTHS.format(mode.name, filters, name, *figures, "" if limit is None else f"{limit:.0%}"))
+
+
+def line(mode: Mode, taken: list[float], busy: list[float], tokens: float) -> list[str]:
+    """The figures of one row of the table."""
+    tenths = statistics.quantiles(taken, n=10)
+    medians = statistics.median(taken), statistics.median(busy)
+    shares = [us / (mode.models_ms * 1e3 + us) for us in medians]
+    times = (medians[0], tenths[0], tenths[-1], medians[1])
+    return [f"{tokens:.2f}", *(f"{us:.0f}" for us in times), *(f"{share:.2%}" for share in shares)]
 
 
 if __name__ == "__main__":
