@@ -20,7 +20,7 @@ MAX_KEY: Final = 1 << 16
 MAX_ENTRIES: Final = 1 << 16
 MAX_TENSORS: Final = 1 << 18
 MAX_DIMS: Final = 8
-MAX_HEADER: Final = 1 << 28
+MAX_HEADER: Final = 1 << 26
 MAX_KEPT: Final = 4096
 """Arrays of numbers up to this length are kept; longer ones are counted."""
 

@@ -135,6 +135,26 @@ def test_claims_beyond_reason_are_refused(tmp_path: Path, content: bytes) -> Non
         gguf.check(written(tmp_path, content))
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        make.gguf([], counts=(2**20, 0)),
+        make.gguf([], counts=(0, 2**20)),
+        make.gguf([make.entry("k", 8, struct.pack("<Q", 2**25))]),
+        make.gguf([struct.pack("<Q", 2**20)], counts=(0, 1)),
+        make.gguf([make.entry("k", 9, struct.pack("<IQ", 8, 2**24 - 99))]),
+        make.gguf([make.entry("k", 9, struct.pack("<IQ", 0, 2**26 + 99))]),
+    ],
+    ids=["tensors", "entries", "text", "key", "texts", "bytes"],
+)
+def test_claims_that_fit_a_huge_file_are_refused_too(tmp_path: Path, start: bytes) -> None:
+    path = written(tmp_path, start)
+    with path.open("r+b") as file:
+        file.truncate(2 * gguf.MAX_HEADER)
+    with pytest.raises(NotGGUF, match=r"header (claims|is longer)"):
+        gguf.check(path)
+
+
 def check_outcome(path: Path) -> str:
     try:
         gguf.check(path)

