@@ -6,6 +6,7 @@ It never leaves without ending the engine, and never shows a traceback: what is 
 import asyncio
 import os
 import signal
+import sys
 import traceback
 from collections.abc import Iterable
 from contextlib import suppress
@@ -17,6 +18,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 
 from app import paths
+from app.errors import UsageError
 from app.screens.chat import ChatScreen
 from app.screens.first_run import FirstRunScreen
 from app.settings import Settings
@@ -104,6 +106,8 @@ class ChatApp(App[None]):
 
 def run(settings: Settings) -> int:
     """Open the window and return its exit code; what cannot even be opened raises an error with one line."""
+    if not sys.__stderr__ or not sys.__stderr__.isatty():
+        raise UsageError("the window is drawn on the standard error stream, which is no terminal: do not redirect it")
     shelf = ModelShelf(settings)
     setup = Setup(
         shelf=shelf,

@@ -230,9 +230,10 @@ class ChatScreen(Screen[None]):
 
     @on(Bridge.PromptRead)
     def _reading(self, event: Bridge.PromptRead) -> None:
-        if self.state != "writing":
-            return
+        """How far the prompt is read; what a draft catches up on later is no news."""
         read = event.event
+        if self.state != "writing" or self._partial:
+            return
         what = "Reading" if read.model == "target" else "Reading (draft)"
         share = read.done / read.total if read.total else 1.0
         self.status.progress = Progress(what, share, f"{read.done:,} / {read.total:,} tokens")

@@ -57,7 +57,7 @@ class StatusLine(Widget):
         if live.per_round is not None:
             parts.append(f"{figures.each(live.per_round)} a round")
         if live.source is not None:
-            parts.append({"lookup": "from lookup", "model": "from draft model"}[live.source])
+            parts.append({"lookup": "by lookup", "model": "by draft"}[live.source])
         return parts
 
     def _filling(self, width: int) -> str:
