@@ -31,9 +31,6 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Do what the arguments say; the exit code."""
-    if list(arguments) in (["--version"], ["-V"]):
-        print(version())
-        return 0
     tokens, debug = prepare(arguments)
     try:
         return _command(tokens)
@@ -88,6 +85,9 @@ def build() -> "App":
 
 
 def _command(tokens: list[str]) -> int:
+    if tokens in (["--version"], ["-V"]):
+        print(version())
+        return 0
     code = build()(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     return code if isinstance(code, int) else 0
 
@@ -111,11 +111,11 @@ def _open_streams() -> None:
 
 
 def _flushed(code: int) -> int:
-    """The exit code, once all is written; what cannot be is dropped without a word."""
+    """The exit code, once all is written; what cannot be is dropped, and said unless the reader went away."""
     try:
         sys.stdout.flush()
-    except OSError:
+    except OSError as error:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
-        return code or 1
+        return code or (1 if isinstance(error, BrokenPipeError) else _report(error, debug=False))
     return code

@@ -13,9 +13,10 @@ import pytest
 from app import cli, paths
 from app.output import JsonLines, Raw, Terminal, figures
 from engine import client
-from tests.app.command import FAKE, in_terminal, paceline, variables
+from tests.app.command import FAKE, PROGRAM, in_terminal, paceline, variables
 from tests.engine import host_fake
 from tests.engine.host_fake import answer_of
+from tests.tiny_gguf import write_llama
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 Run = Callable[..., tuple[int, str, str]]
@@ -363,3 +364,23 @@ def test_the_app_imports_no_numpy(tmp_path: Path) -> None:
         [sys.executable, "-P", "-c", program], capture_output=True, env=variables(tmp_path), check=True
     )
     assert done.stdout.splitlines()[-1] == b"[]"
+
+
+def test_nothing_connects_to_anything(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "def hook(event, values):\n"
+        "    if event in ('socket.connect', 'socket.getaddrinfo', 'socket.sendto', 'urllib.Request'):\n"
+        "        with open(os.environ['SEEN'], 'a') as file:\n"
+        "            file.write(f'{event} {values}\\n')\n"
+        "sys.addaudithook(hook)\n"
+        "open(os.environ['SEEN'] + f'.{os.getpid()}', 'w').close()\n"
+    )
+    model = write_llama(tmp_path / "model.gguf")
+    env = variables(tmp_path / "home", SEEN=str(tmp_path / "seen"))
+    env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
+    command = [*PROGRAM, "ask", "hi", "--target", str(model), "--max-tokens", "2"]
+    done = subprocess.run(command, capture_output=True, env=env, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(list(tmp_path.glob("seen.*"))) >= 2  # the app and the engine were watched
+    assert not (tmp_path / "seen").exists()

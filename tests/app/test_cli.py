@@ -201,10 +201,11 @@ def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_is_one_line(home: Path) -> None:
+@pytest.mark.parametrize("arguments", [["ask", "hi", "--demo"], ["--version"], ["--help"]])
+def test_a_full_disk_is_one_line(home: Path, arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [*PROGRAM, "ask", "hi", "--demo"], stdout=full, stderr=subprocess.PIPE, env=variables(home), check=False
+            [*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, env=variables(home), check=False
         )
     assert done.returncode == 1
     assert done.stderr.count(b"\n") == 1

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine import frames, host, hostlog
-from engine.client import EngineClient, how_it_ended
+from engine.client import EngineClient, environment, how_it_ended
 from engine.config import EngineConfig, Message, Request, Speculation
 from engine.errors import ConfigError, DecodeFailed, EngineError, HostDied, Interrupted, LoadFailed, PromptTooLong
 from engine.events import AnswerEvent, Failed, Finished, Loaded, Loading, Reading, Round, Tokens
@@ -247,6 +247,19 @@ async def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
         await EngineClient.start(tmp_path / "log", [str(tmp_path / "nothing")])
 
 
+async def test_a_process_that_will_not_end_is_killed(tmp_path: Path) -> None:
+    program = "import threading; threading.Event().wait(60)"
+    client = await EngineClient.start(tmp_path / "log", [sys.executable, "-c", program])
+    await asyncio.wait_for(client.close(), 30)
+    assert client._process.returncode not in (None, 0)
+
+
+async def test_a_process_that_dies_of_stop_has_noted_it(tmp_path: Path) -> None:
+    client = await EngineClient.start(tmp_path / "log", [sys.executable, "-c", "import sys; sys.stdin.read(1)"])
+    await asyncio.wait_for(client.stop(), 30)
+    await client.close()
+
+
 async def test_nonsense_on_the_pipe_ends_the_host(tmp_path: Path) -> None:
     program = "import sys; sys.stdout.write('hello, I am no frame'); sys.stdout.flush(); sys.stdin.read()"
     client = await EngineClient.start(tmp_path / "log", [sys.executable, "-c", program])
@@ -283,7 +296,7 @@ async def test_quit_in_the_middle_of_a_load_ends_the_process(tmp_path: Path) -> 
 @pytest.mark.parametrize(("word", "code"), [("deaf", 1), ("block", 0)])
 def test_the_host_ends_when_the_app_is_killed(tmp_path: Path, word: str, code: int) -> None:
     command = host_fake.command_line(tmp_path / "engine.log")
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(frames.pack(Load(config=config())) + frames.pack(Ask(request=ask(word))))
@@ -299,7 +312,7 @@ def test_the_host_ends_when_the_app_is_killed(tmp_path: Path, word: str, code: i
 @posix
 def test_the_host_ends_when_nobody_reads(tmp_path: Path) -> None:
     command = host_fake.command_line(tmp_path / "engine.log")
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.close()
