@@ -20,7 +20,7 @@ from models.sources.pip import PIP
 from models.sources.wheels import kept
 from models.text import plain, size
 
-app = App(name="models", help="What can be fetched, and what is on this machine.")
+app = App(name="models", help="What can be fetched, and what is on this machine.", version_flags=[])
 
 _CTX_SHOWN = 8192
 
@@ -75,7 +75,7 @@ def list_models(*, json: bool = False) -> None:
 
 
 @app.command(name="pull")
-def pull_models(id: str) -> None:
+def pull_models(id: str, /) -> None:
     """Fetch a model, or both models of a pair; an interrupted pull goes on where it stopped.
 
     Parameters
@@ -87,7 +87,7 @@ def pull_models(id: str) -> None:
 
 
 @app.command(name="add")
-def add_model(path: Path) -> None:
+def add_model(path: Path, /) -> None:
     """Register a GGUF file where it lies; it is neither moved nor copied.
 
     Parameters
@@ -101,7 +101,7 @@ def add_model(path: Path) -> None:
 
 
 @app.command(name="rm")
-def remove_models(id: str) -> None:
+def remove_models(id: str, /) -> None:
     """Delete a fetched model, or both of a pair; a file that was added is only forgotten.
 
     Parameters
