@@ -77,6 +77,7 @@ class ChatScreen(Screen[None]):
         self._partial: list[str] = []
         self._due = False
         """Whether the last question waits for the engine to be ready."""
+        self._stepped_back = False
 
     def compose(self) -> ComposeResult:
         """Title, conversation, figures, prompt, keys."""
@@ -210,7 +211,9 @@ class ChatScreen(Screen[None]):
 
     @on(Bridge.EngineStarted)
     def _started(self) -> None:
-        self._setup.lower_priority()
+        if not self._stepped_back:
+            self._stepped_back = True
+            self._setup.lower_priority()
 
     @on(Bridge.LoadProgressed)
     def _loading(self, event: Bridge.LoadProgressed) -> None:

@@ -4,6 +4,7 @@ Terminals without bracketed paste type a paste in one burst; an Enter that is fo
 or that ends a burst of several lines, is a line of the paste.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from textual import events
@@ -105,6 +106,10 @@ class Prompt(TextArea):
     def action_paste(self) -> None:
         """Paste what the program itself copied."""
         self._insert(plain_lines(self.app.clipboard))
+
+    def _watch_show_vertical_scrollbar(self) -> None:
+        with suppress(ValueError):  # an undo shortens the text before it moves the cursor back
+            super()._watch_show_vertical_scrollbar()
 
     def accept(self, text: str) -> None:
         """Forget the text that was sent; what was typed since stays."""

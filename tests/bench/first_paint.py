@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-MARK = "Ask something".encode()[1:]
+MARK = b"Ask something"[1:]
 """Part of the first frame (its first letter is under the cursor)."""
 PATIENCE = 20.0
 

@@ -1,0 +1,470 @@
+"""The chat by its keys: what the user does, what the engine is asked, what stands on the screen."""
+
+import asyncio
+
+import pytest
+from textual.pilot import Pilot
+
+from app.screens.chat import ChatScreen
+from app.tui import ChatApp
+from app.widgets.answer import AnswerMessage
+from app.widgets.notice import Notice
+from app.widgets.prose import Prose
+from app.widgets.user_message import UserMessage
+from app.widgets.welcome import Welcome
+from engine.config import Message, Request, Sampling, Speculation
+from engine.errors import HostDied, LoadFailed, PromptTooLong
+from engine.events import Loaded, Loading
+from tests.app.fakes_shelf import chat_app, until
+from tests.fakes_client import LOADED, FakeClient, FakeEngine, answer, finished, one_round, reading, tokens
+
+
+def chat(app: ChatApp) -> ChatScreen:
+    assert isinstance(app.screen, ChatScreen)
+    return app.screen
+
+
+async def ready(pilot: Pilot[None], app: ChatApp) -> ChatScreen:
+    await until(pilot, lambda: chat(app).state == "ready")
+    return chat(app)
+
+
+async def ask(pilot: Pilot[None], app: ChatApp, engine: FakeEngine, text: str = "hello") -> ChatScreen:
+    """Type a question, send it, and wait until the engine has it."""
+    screen = await ready(pilot, app)
+    before = len(engine.client.requests)
+    screen.prompt.text = text
+    await pilot.press("enter")
+    await until(pilot, lambda: len(engine.client.requests) > before)
+    return screen
+
+
+async def streamed(pilot: Pilot[None], screen: ChatScreen, text: str) -> None:
+    await until(pilot, lambda: text in shown(screen)[-1])
+
+
+def shown(screen: ChatScreen) -> list[str]:
+    """The source of every answer on the screen."""
+    return [answer.query_one(Prose).source for answer in screen.query(AnswerMessage)]
+
+
+def receipts(screen: ChatScreen) -> list[str]:
+    return [str(answer.query_one(".receipt").render()) for answer in screen.query(AnswerMessage)]
+
+
+def notices(screen: ChatScreen) -> list[str]:
+    return [str(notice.render()) for notice in screen.query(Notice)]
+
+
+def questions(screen: ChatScreen) -> list[str]:
+    return [str(message.render()) for message in screen.query(UserMessage)]
+
+
+async def test_an_answer_streams_and_ends_with_its_whole_text() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "what?")
+        assert questions(screen) == ["what?"]
+        assert screen.prompt.text == ""
+        engine.client.send(tokens("Some **bo"), one_round())
+        await streamed(pilot, screen, "Some **bo")
+        engine.client.send(tokens("ld** text"), finished("Some **bold** text."))
+        await until(pilot, lambda: screen.state == "ready")
+        assert shown(screen) == ["Some **bold** text."]
+        assert receipts(screen) == ["19 tokens · 54.2 tok/s · 67 % accepted · 1.9 a round · no near ties"]
+        assert not screen.query(Welcome)
+
+
+async def test_the_next_request_carries_the_conversation_with_the_ids_of_its_answers() -> None:
+    template = Request(
+        messages=(Message(role="system", content="Be brief."),), sampling=Sampling(seed=3), max_tokens=9, stop=("END",)
+    )
+    app, engine = chat_app(request=template)
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "one")
+        engine.client.send(finished("two", ids=[5, 6]))
+        await until(pilot, lambda: screen.state == "ready")
+        await ask(pilot, app, engine, "three")
+        request = engine.client.requests[-1]
+        assert request.messages == (
+            Message(role="system", content="Be brief."),
+            Message(role="user", content="one"),
+            Message(role="assistant", content="two", ids=(5, 6)),
+            Message(role="user", content="three"),
+        )
+        assert (request.sampling.seed, request.max_tokens, request.stop) == (3, 9, ("END",))
+
+
+async def test_the_status_line_is_live() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(120, 24)) as pilot:
+        screen = await ask(pilot, app, engine)
+        engine.client.send(reading(256, 1024, reused=100))
+        await until(pilot, lambda: screen.status.progress)
+        assert "256 / 1,024 tokens" in str(screen.status.render())
+        engine.client.send(reading(1024, 1024, reused=100), tokens("x"), one_round(emitted=3, ms=60.0))
+        await until(pilot, lambda: screen.status.live)
+        first, second = str(screen.status.render()).split("\n")
+        assert (
+            first.split() == " auto  50.0 tok/s · 50 % accepted · 3.0 a round · by lookup context 120 / 8,192".split()
+        )
+        assert second.split() == "lookup up to 7: +61 % reused 100 · read 1,024".split()
+        engine.client.send(finished("x"))
+        await until(pilot, lambda: screen.state == "ready")
+        assert "54.2 tok/s · 67 % accepted · 1.9 a round" in str(screen.status.render())
+        assert "reused 790 · read 22" in str(screen.status.render())
+
+
+async def test_a_draft_that_catches_up_in_mid_answer_does_not_hide_the_plan() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine)
+        engine.client.send(tokens("x"), one_round())
+        await streamed(pilot, screen, "x")
+        engine.client.send(reading(5, 9), tokens("y"), one_round())
+        await streamed(pilot, screen, "xy")
+        assert screen.status.progress is None
+
+
+async def test_the_mode_turns_auto_off_fixed_and_back_at_rest() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ready(pilot, app)
+        seen = []
+        for _ in range(3):
+            await pilot.press("f2")
+            seen.append(screen.speculation)
+        assert seen == [Speculation(mode="off"), Speculation(mode="fixed", length=3), Speculation()]
+        assert engine.client.speculations == []
+        await pilot.press("f2")
+        await ask(pilot, app, engine)
+        assert engine.client.requests[-1].speculation == Speculation(mode="off")
+
+
+async def test_the_mode_turns_in_mid_answer_without_a_reload() -> None:
+    app, engine = chat_app(
+        request=Request(messages=(), speculation=Speculation(mode="fixed", length=5, rule="coupled"))
+    )
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine)
+        assert " fixed 5 " in str(screen.status.render())
+        engine.client.send(tokens("half"), one_round())
+        await streamed(pilot, screen, "half")
+        await pilot.press("f2", "f2", "f2")
+        assert engine.client.speculations == [
+            Speculation(rule="coupled"),
+            Speculation(mode="off", rule="coupled"),
+            Speculation(mode="fixed", length=5, rule="coupled"),
+        ]
+        assert len(engine.client.configs) == 1
+        assert screen.state == "writing"
+
+
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_stop_keeps_what_there_is_and_flags_it(key: str) -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine)
+        engine.client.send(tokens("half an ans"), one_round())
+        await streamed(pilot, screen, "half an ans")
+        engine.client.stopping = answer("half an ans", "cancelled", ids=[1, 2])
+        await pilot.press(key)
+        await until(pilot, lambda: screen.state == "ready")
+        assert engine.client.stops == 1
+        assert shown(screen) == ["half an ans"]
+        assert receipts(screen)[0].startswith("stopped · 2 tokens")
+        await ask(pilot, app, engine, "go on")
+        assert engine.client.requests[-1].messages[1] == Message(role="assistant", content="half an ans", ids=(1, 2))
+
+
+async def test_escape_at_rest_asks_nothing_of_the_engine() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        await ready(pilot, app)
+        await pilot.press("escape")
+        assert engine.client.stops == 0
+
+
+async def test_ctrl_c_at_rest_hints_and_does_not_quit() -> None:
+    app, _ = chat_app()
+    async with app.run_test(notifications=True) as pilot:
+        await ready(pilot, app)
+        await pilot.press("ctrl+c")
+        assert app.is_running
+        assert [note.message for note in app._notifications] == ["Nothing is selected. Ctrl+Q quits."]
+
+
+async def test_ctrl_c_copies_a_selection_and_the_answer_goes_on() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "words to copy")
+        screen.prompt.text = "draft of mine"
+        screen.prompt.select_all()
+        await pilot.press("ctrl+c")
+        assert app.clipboard == "draft of mine"
+        screen.prompt.text = ""
+        screen.query_one(UserMessage).text_select_all()
+        await pilot.press("ctrl+c")
+        assert app.clipboard.strip() == "words to copy"
+        assert engine.client.stops == 0
+        assert screen.state == "writing"
+
+
+async def test_enter_in_mid_answer_keeps_the_text_and_sends_nothing() -> None:
+    app, engine = chat_app()
+    async with app.run_test(notifications=True) as pilot:
+        screen = await ask(pilot, app, engine)
+        screen.prompt.text = "next"
+        await pilot.press("enter")
+        await until(pilot, lambda: app._notifications)
+        assert screen.prompt.text == "next"
+        assert len(engine.client.requests) == 1
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "\u200b", " \u200b\n\ufeff"])
+async def test_nothing_to_see_is_not_sent(text: str) -> None:
+    app, engine = chat_app()
+    async with app.run_test(notifications=True) as pilot:
+        screen = await ready(pilot, app)
+        screen.prompt.text = text
+        await pilot.press("enter")
+        await until(pilot, lambda: app._notifications)
+        assert engine.client.requests == []
+        assert len(screen.transcript) == 0
+
+
+async def test_a_question_asked_while_loading_is_answered_once_the_pair_is_there() -> None:
+    client = FakeClient([Loading(what="target", share=0.5), LOADED])
+    client.gate.clear()
+    app, engine = chat_app(client)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: engine.started and chat(app).status.progress.label == "target")
+        screen = chat(app)
+        assert "50 %" in str(screen.status.render())
+        screen.prompt.text = "early"
+        await pilot.press("enter")
+        await until(pilot, lambda: questions(screen) == ["early"])
+        assert engine.client.requests == []
+        client.gate.set()
+        await until(pilot, lambda: engine.client.requests)
+        assert engine.client.requests[0].messages == (Message(role="user", content="early"),)
+
+
+async def test_the_notes_of_a_refused_draft_are_shown_and_the_target_goes_on_alone() -> None:
+    note = "the draft is not used: its tokens differ from the target's at 17"
+    app, engine = chat_app(FakeClient([Loaded(target="big", draft=None, n_ctx=512, device="cpu", notes=[note])]))
+    async with app.run_test() as pilot:
+        screen = await ready(pilot, app)
+        assert notices(screen) == [note]
+        assert str(screen.title_bar.render()).endswith("big · cpu")
+        await ask(pilot, app, engine)
+        assert len(engine.client.requests) == 1
+
+
+async def test_a_new_chat_gives_up_the_answer_and_hears_no_more_of_it() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "old")
+        engine.client.send(tokens("old ans"), one_round())
+        await streamed(pilot, screen, "old ans")
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: engine.client.left == 1)
+        assert len(screen.transcript) == 0
+        assert screen.query(Welcome)
+        assert not screen.query(AnswerMessage)
+        await ask(pilot, app, engine, "new")
+        assert engine.client.requests[-1].messages == (Message(role="user", content="new"),)
+        engine.client.send(finished("fresh"))
+        await until(pilot, lambda: screen.state == "ready")
+        assert shown(screen) == ["fresh"]
+
+
+async def test_an_answer_that_ends_just_as_a_new_chat_begins_is_not_in_it() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "old")
+        screen.post_message(screen.bridge.AnswerFinished(answer("late")))
+        await screen.action_new()
+        await pilot.pause()
+        assert len(screen.transcript) == 0
+        assert not screen.query(AnswerMessage)
+
+
+async def test_again_answers_the_last_question_anew() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "q")
+        engine.client.send(finished("first"))
+        await until(pilot, lambda: screen.state == "ready")
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: len(engine.client.requests) == 2)
+        assert engine.client.requests[1].messages == (Message(role="user", content="q"),)
+        engine.client.send(finished("second"))
+        await until(pilot, lambda: screen.state == "ready")
+        assert shown(screen) == ["second"]
+        assert [entry.text for entry in screen.transcript] == ["q", "second"]
+
+
+async def test_a_request_that_fails_gives_the_question_back_and_says_why() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "far too long")
+        engine.client.send(PromptTooLong(9000, 8192))
+        await until(pilot, lambda: screen.state == "ready")
+        assert screen.prompt.text == "far too long"
+        assert len(screen.transcript) == 0
+        assert "9,000 tokens" in notices(screen)[0]
+        assert not screen.query(AnswerMessage)
+
+
+async def test_a_load_that_fails_says_why_and_can_be_tried_again() -> None:
+    client = FakeClient([LoadFailed("no memory: take a smaller --ctx")])
+    app, engine = chat_app(client)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: chat(app).state == "dead")
+        screen = chat(app)
+        assert notices(screen) == ["no memory: take a smaller --ctx"]
+        client.loads = [LOADED]
+        await pilot.press("f5")
+        await ready(pilot, app)
+        assert len(engine.started) == 1
+
+
+async def test_a_dead_engine_leaves_conversation_and_half_answer_and_a_key_restarts_it() -> None:
+    app, engine = chat_app(FakeClient(), FakeClient())
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "q")
+        engine.client.send(tokens("half"), one_round())
+        await streamed(pilot, screen, "half")
+        engine.client.send(HostDied("the engine died (SIGKILL): start it again"))
+        await until(pilot, lambda: screen.state == "dead")
+        assert questions(screen) == ["q"]
+        assert shown(screen) == ["half"]
+        assert receipts(screen) == ["broken off"]
+        assert notices(screen) == ["the engine died (SIGKILL): start it again (F5 starts the engine again)"]
+        screen.prompt.text = "next"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert screen.prompt.text == "next"
+        await pilot.press("f5")
+        await until(pilot, lambda: screen.state == "ready")
+        assert len(engine.started) == 2
+        assert engine.started[0].closed
+        await pilot.press("enter")
+        await until(pilot, lambda: engine.client.requests)
+        assert [message.content for message in engine.client.requests[0].messages] == ["q", "half", "next"]
+
+
+async def test_an_engine_that_died_before_the_first_word_gives_the_question_back() -> None:
+    app, engine = chat_app(FakeClient(), FakeClient())
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "q")
+        engine.client.send(HostDied("gone: start it again"))
+        await until(pilot, lambda: screen.state == "dead")
+        assert screen.prompt.text == "q"
+        assert len(screen.transcript) == 0
+
+
+@pytest.mark.parametrize("writing", [False, True])
+async def test_quit_ends_the_engine_and_leaves(writing: bool) -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        if writing:
+            screen = await ask(pilot, app, engine)
+            engine.client.send(tokens("half"), one_round())
+            await streamed(pilot, screen, "half")
+        else:
+            await ready(pilot, app)
+        await pilot.press("ctrl+q")
+        await asyncio.wait_for(app._task, 2)  # type: ignore[arg-type]
+        assert engine.client.closed
+        assert app.return_code == 0
+
+
+async def test_an_engine_that_will_not_close_does_not_hold_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.bridge.CLOSE_S", 0.01)
+
+    class Stubborn(FakeClient):
+        async def close(self) -> None:
+            self.closed = True
+            await asyncio.Event().wait()
+
+    app, engine = chat_app(Stubborn())
+    async with app.run_test() as pilot:
+        await ready(pilot, app)
+        await pilot.press("ctrl+q")
+        await asyncio.wait_for(app._task, 2)  # type: ignore[arg-type]
+        assert engine.client.closed
+
+
+async def test_the_priority_is_lowered_once_and_after_the_engine_was_started() -> None:
+    calls: list[int] = []
+    engine = FakeEngine(FakeClient(), FakeClient())
+    app, engine = chat_app(*engine._waiting, lower_priority=lambda: calls.append(len(engine.started)))
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine)
+        assert calls == [1]
+        engine.client.send(HostDied("gone: start it again"))
+        await until(pilot, lambda: screen.state == "dead")
+        await pilot.press("f5")
+        await ready(pilot, app)
+        assert len(engine.started) == 2
+        assert calls == [1]
+
+
+async def test_the_pair_is_remembered_once_it_is_loaded() -> None:
+    app, _ = chat_app()
+    async with app.run_test() as pilot:
+        await ready(pilot, app)
+        await until(pilot, lambda: app.setup.shelf.uses == 1)  # type: ignore[attr-defined]
+        assert app.setup.shelf.uses == 1  # type: ignore[attr-defined]
+
+
+async def test_a_chosen_link_is_copied_and_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(ChatApp, "open_url", lambda self, url, **_: opened.append(url))
+    app, engine = chat_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await ask(pilot, app, engine)
+        engine.client.send(finished("[here](https://example.org/x)"))
+        await until(pilot, lambda: screen.state == "ready")
+        await pilot.pause()
+        await pilot.click(screen.query_one(Prose).query_children().first(), offset=(1, 0))
+        await until(pilot, lambda: app.clipboard)
+        assert app.clipboard == "https://example.org/x"
+        assert opened == []
+
+
+async def test_resizing_in_mid_answer_keeps_the_text() -> None:
+    app, engine = chat_app()
+    text = "".join(f"Line {number} of some length, with `code` and **weight**.\n\n" for number in range(30))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await ask(pilot, app, engine)
+        for at, size in enumerate([(5, 3), (200, 60), (1, 1), (80, 24)]):
+            engine.client.send(tokens(text[at * 300 : at * 300 + 300]), one_round())
+            await pilot.resize_terminal(*size)
+            await streamed(pilot, screen, text[: at * 300 + 300])
+        engine.client.send(tokens(text[1200:]), finished(text))
+        await until(pilot, lambda: screen.state == "ready")
+        assert shown(screen) == [text]
+
+
+async def test_every_key_has_an_id_a_description_and_a_tooltip() -> None:
+    app, _ = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ready(pilot, app)
+        own = [*ChatScreen.BINDINGS, *ChatApp.BINDINGS, *type(screen.prompt).BINDINGS]
+        assert all(binding.id and binding.description and binding.tooltip for binding in own)
+        commands = {command.title for command in app.get_system_commands(screen)}
+        assert {"Speculation", "New chat"} <= commands
+        assert "Stop" not in commands
+
+
+async def test_keys_can_be_remapped_by_id() -> None:
+    app, _ = chat_app(keymap={"chat.speculation": "f9"})
+    async with app.run_test() as pilot:
+        screen = await ready(pilot, app)
+        await pilot.press("f2")
+        assert screen.speculation == Speculation()
+        await pilot.press("f9")
+        assert screen.speculation == Speculation(mode="off")
