@@ -100,10 +100,12 @@ def _marked(
         return None
     if len(changed) != len(text):
         return None
-    return _places(parts, pairs, changed, text)
+    return _places(parts, contents, pairs, changed, text)
 
 
-def _places(parts: Sequence[Part], pairs: Sequence[tuple[str, str]], changed: str, text: str) -> dict[Part, int] | None:
+def _places(
+    parts: Sequence[Part], contents: Sequence[str], pairs: Sequence[tuple[str, str]], changed: str, text: str
+) -> dict[Part, int] | None:
     """Where each pair stands, if each stands once at its distance and nothing else differs; None otherwise."""
     ours = {mark for pair in pairs for mark in pair}
     seen = [match.start() for match in _PRIVATE.finditer(changed) if match[0] in ours]
@@ -112,9 +114,10 @@ def _places(parts: Sequence[Part], pairs: Sequence[tuple[str, str]], changed: st
         return None
     found = {}
     for part, (first, last) in zip(parts, pairs, strict=True):
-        if places[last] - places[first] != part.end - part.start - 1:
+        at, size = places[first], part.end - part.start
+        if places[last] != at + size - 1 or text[at : at + size] != contents[part.message][part.start : part.end]:
             return None
-        found[part] = places[first]
+        found[part] = at
     edges = [-1, *seen, len(text)]
     same = all(changed[a + 1 : b] == text[a + 1 : b] for a, b in pairwise(edges))
     return found if same else None

@@ -114,6 +114,22 @@ def test_stops(pieces: list[str], stops: list[str], shown: str, kept: int) -> No
     assert (stream.text, stream.kept) == (shown, kept)
 
 
+@pytest.mark.parametrize(
+    ("pieces", "stop", "kept"),
+    [
+        ([b"\xe2", b"\xe2", b"\x82\xac"], "€", 1),
+        ([b"a\xe2", b"\x82\xac"], "€", 1),
+        ([b"\xe2\x82", b"a"], "a", 1),
+        ([b"\xe2\x82", b"xa"], "a", 2),
+        ([b"a", b"\xe2\x82", b"a"], "\ufffda", 1),
+    ],
+)
+def test_kept_counts_where_the_first_byte_of_the_stop_came_from(pieces: list[bytes], stop: str, kept: int) -> None:
+    stream, _ = stream_of(pieces, [stop])
+    assert stream.stopped
+    assert stream.kept == kept
+
+
 def test_an_unmatched_tail_waits_and_is_shown_when_it_cannot_match() -> None:
     _, shown = stream_of([b"Hi\n", b"Us", b"e", b"d"], ["\nUser:"])
     assert shown == ["Hi", "", "", "\nUsed", ""]

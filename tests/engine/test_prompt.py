@@ -289,10 +289,11 @@ def test_a_failing_template_is_told_in_one_line(template: str) -> None:
         assert str(caught.value).isprintable()
 
 
-def test_a_template_without_end_is_tried_once() -> None:
-    chat = Chat(vocab_of("{{ 'a' * 10**10 }}"))
+def test_a_template_without_end_is_not_tried_again_in_another_form() -> None:
+    chat = Chat(vocab_of("{% if messages[0].role == 'system' %}{{ 'a' * 10**10 }}{% endif %}ok"))
     with pytest.raises(TemplateExhausted):
-        chat.ids([system("s"), user("a"), user("b")])
+        chat.ids([system("s"), user("a")])
+    assert chat.ids([user("a")])
 
 
 def test_braces_in_a_message_stay_text() -> None:

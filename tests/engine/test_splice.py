@@ -123,6 +123,14 @@ def test_what_is_not_copied_once_is_not_untouched(render: object) -> None:
     assert find(["ab"], render) == {}
 
 
+def test_a_part_that_is_the_same_backwards_is_not_copied() -> None:
+    assert find(["aa"], lambda new: new[0][::-1]) == {}
+
+
+def test_a_part_changed_in_its_middle_is_not_copied_though_its_text_stands_elsewhere() -> None:
+    assert find(["aba", "xaba"], lambda new: new[0].replace("b", "c") + new[1]) == {1: 3}
+
+
 def test_a_template_that_refuses_a_mark_spoils_only_that_part() -> None:
     def render(new: Sequence[str]) -> str:
         if "x" not in new[1]:

@@ -78,11 +78,12 @@ def test_literals_are_what_a_template_may_look_for() -> None:
 DOUBLING = (
     "{{% set ns = namespace(x={0}) %}}{{% for i in range(99) %}}{{% set ns.x = {1} %}}{{% endfor %}}{{{{ ns.x }}}}"
 )
-LOOP = "{% for a in range(100000) %}"
+MANY = "{% set many = range(100000) | list %}"
+LOOP = "{% for a in many %}"
 WASTEFUL = {
-    "nested loops": LOOP * 3 + "{% endfor %}" * 3,
-    "text in loops": LOOP * 2 + "x" * 5000 + "{% endfor %}" * 2,
-    "a loop that never enters its body": LOOP + "{% for b in range(100000) if false %}{% endfor %}{% endfor %}",
+    "nested loops": MANY + LOOP * 3 + "{% endfor %}" * 3,
+    "text in loops": MANY + LOOP + "x" * 50000 + "{% endfor %}",
+    "a loop that never enters its body": MANY + "{% for a in many if -1 in many %}{% endfor %}",
     "recursive macros": "{% macro f(n) %}{% if n %}{{ f(n-1) }}{{ f(n-1) }}{% endif %}{% endmacro %}{{ f(60) }}",
     "a long text at once": "{{ 'a' * 10**10 }}",
     "a long list at once": "{{ [0] * 10**10 }}",
@@ -96,11 +97,13 @@ WASTEFUL = {
     "texts squared": "{% set x = 'a' * 100000 %}{{ x | replace('a', x) }}",
     "texts squared by a method": "{% set x = 'a' * 100000 %}{{ x.replace('', x) }}",
     "texts mapped": "{% set x = 'a' * 100000 %}{{ range(100000) | map('replace', '1', x) | join }}",
+    "a long join": "{% set x = 'a' * 100000 %}{{ ([''] * 100000) | join(x) }}",
+    "a long join by a method": "{% set x = 'a' * 100000 %}{{ x.join([''] * 100000) }}",
     "lists within lists": DOUBLING.format("[]", "[ns.x, ns.x]"),
     "tuples within tuples": DOUBLING.format("()", "(ns.x, ns.x)"),
     "maps within maps": DOUBLING.format("{}", "dict(a=ns.x, b=ns.x)"),
     "lists doubled": DOUBLING.format("[0]", "ns.x + ns.x"),
-    "copies by slices": "{% set x = 'a' * 4000000 %}" + LOOP + "{% set y = x[1:] %}{% endfor %}",
+    "copies by slices": "{% set x = 'a' * 4000000 %}{{ x[1:] | length + x[1:] | length + x[1:] | length }}",
     "a wide indent": "{{ 'a\nb' | indent(1000000000) }}",
 }
 
@@ -118,7 +121,7 @@ def test_a_budget_ends_by_time_too() -> None:
 
 
 def test_long_messages_have_a_larger_budget() -> None:
-    talk = [{"role": "user", "content": "word " * 400_000}]
+    talk = [{"role": "user", "content": "word " * 1_000_000}]
     assert len(ChatTemplate(EVERY["chatml"]).render(talk)) > 2_000_000
 
 
@@ -126,6 +129,7 @@ REACHING = [
     "{{ ''.__class__.__mro__ }}",
     "{{ ''['__class__'] }}",
     "{% if messages.__class__ %}{% endif %}",
+    "{{ lipsum() }}",
     "{{ lipsum.__globals__['os'].system('touch CANARY') }}",
     "{{ cycler.__init__.__globals__.os.system('touch CANARY') }}",
     "{{ joiner.__init__.__globals__ }}",
@@ -138,6 +142,8 @@ REACHING = [
     "{{ [''] | map(attribute='__class__') | list }}",
     "{{ [''] | join(attribute='__class__') }}",
     "{{ '{0.__class__}'.format('') }}",
+    "{{ '{:9}'.format(1) }}",
+    "{{ '{a:9}'.format_map({'a': 1}) }}",
     "{{ '%s' % 1 }}",
     "{{ ''.center(9) }}",
     "{{ (5).to_bytes(9, 'big') }}",
