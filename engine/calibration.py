@@ -88,6 +88,8 @@ class WidthPlan:
     """Only the group that begins at 1 matters: widths above a failed one are dropped, too."""
     at_least: int = 1
     """With `group_only`: stop as soon as the group is smaller than this."""
+    leads: bool = False
+    """Whether a width that failed is measured at the other contexts too, for its leads: slower, a safer bound."""
 
 
 def measure_widths(model: Model, plan: WidthPlan | None = None, progress: Progress = lambda _: None) -> Widths:
@@ -120,13 +122,15 @@ class _Measuring:
         for place, context in enumerate(self._contexts):
             self._read(context, place)
             self._compare(context, place)
-            if not self._alive or (self._plan.group_only and self._group() < self._plan.at_least):
+            if self._enough():
                 break
         self._progress(1.0)
         return Widths(equal=(1, *self._alive), lead_change=self._lead, contexts=self._contexts[: place + 1])
 
-    def _group(self) -> int:
-        return Widths(equal=(1, *self._alive)).group
+    def _enough(self) -> bool:
+        if self._plan.group_only and Widths(equal=(1, *self._alive)).group < self._plan.at_least:
+            return True
+        return not self._alive and not self._plan.leads
 
     def _tell(self, place: int, part: float) -> None:
         self._progress((place + part) / len(self._contexts))
@@ -144,10 +148,10 @@ class _Measuring:
         stretch = self._ids[context : context + STRETCH]
         single = np.concatenate([self._model.forward([token], 1).copy() for token in stretch])
         self._model.rewind(context)
-        tested = list(self._alive)
+        tested = list(self._widths if self._plan.leads else self._alive)
         for done, width in enumerate(tested, 1):
             self._tell(place, 0.5 + 0.5 * done / (len(tested) + 1))
-            if width not in self._alive:
+            if width not in self._alive and not self._plan.leads:
                 continue
             if not self._equal(width, stretch, single):
                 self._alive = [w for w in self._alive if w != width and not (self._plan.group_only and w > width)]

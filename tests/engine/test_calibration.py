@@ -94,6 +94,19 @@ def test_a_failed_width_is_not_tried_again() -> None:
     assert not [width for length, width in model.passes if length > SHORT[0] + STRETCH + 16 and 3 < width < 17]
 
 
+def test_leads_of_failed_widths_at_every_context_where_that_is_wanted() -> None:
+    class Worse(WidthLM):
+        def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
+            self.shift = 0.25 if self.length < SHORT[1] else 0.75
+            return super().forward(tokens, rows)
+
+    for leads, change in ((False, 0.25), (True, 0.75)):
+        widths = measure_widths(Worse(lambda width, _: width == 4), plan(leads=leads))
+        assert widths.lead_change == pytest.approx(change, abs=1e-6)
+        assert 4 not in widths.equal
+        assert widths.contexts == SHORT
+
+
 def test_the_group_alone_costs_less() -> None:
     model = WidthLM(lambda width, _: width == 4)
     widths = measure_widths(model, plan(group_only=True))
