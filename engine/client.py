@@ -19,7 +19,7 @@ from engine.config import EngineConfig, Request, Speculation
 from engine.errors import EngineError, HostDied
 from engine.events import AnswerEvent, Failed, Finished, Loaded, Loading, Reading, Round, Tokens
 from engine.frames import Ask, Command, Load, Noted, Quit, Reply, SetSpeculation, Stop
-from engine.hostlog import last_lines
+from engine.hostlog import last_lines, open_log
 
 PATIENCE = 1.3
 """Seconds that the process has to end by itself."""
@@ -66,18 +66,21 @@ class EngineClient:
         flags = 0
         if sys.platform == "win32":
             flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+        written = open_log(log)  # where a process that fails before it takes its streams says why
         try:
             process = await asyncio.create_subprocess_exec(
                 *(command or command_line(log)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=written,
                 env=environment(),
                 start_new_session=sys.platform != "win32",
                 creationflags=flags,
             )
         except OSError as error:
             raise HostDied(f"the engine's process cannot be started: {error}") from error
+        finally:
+            os.close(written)
         return cls(process, log)
 
     async def __aenter__(self) -> "EngineClient":

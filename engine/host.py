@@ -22,7 +22,7 @@ from engine.config import EngineConfig, Request, Speculation
 from engine.errors import ConfigError, EngineError, Interrupted
 from engine.events import AnswerEvent, Failed, Finished, Loaded, Loading
 from engine.frames import AnyCommand, Ask, Load, Noted, Quit, SetSpeculation, Stop
-from engine.hostlog import open_log
+from engine.hostlog import headline, open_log
 
 GRACE = 1.0
 """Seconds in which the main thread must come to an end once the app wants to quit."""
@@ -242,6 +242,7 @@ def take_streams(log: Path) -> tuple[BinaryIO, BinaryIO]:
         os.dup2(source, target)
     os.close(null)
     os.close(written)
+    os.write(2, headline())
     return stream_in, stream_out
 
 

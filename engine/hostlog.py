@@ -29,8 +29,12 @@ def open_log(path: Path) -> int:
         os.fchmod(log, 0o600)
     if os.fstat(log).st_size > LIMIT:
         os.ftruncate(log, 0)
-    os.write(log, f"{HEADLINE}{os.getpid()}, {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode())
     return log
+
+
+def headline() -> bytes:
+    """What this process writes first."""
+    return f"{HEADLINE}{os.getpid()}, {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode()
 
 
 def last_lines(path: Path, process: int) -> list[str]:

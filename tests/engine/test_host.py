@@ -247,6 +247,14 @@ async def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
         await EngineClient.start(tmp_path / "log", [str(tmp_path / "nothing")])
 
 
+async def test_a_host_that_cannot_begin_says_why_in_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    async with await EngineClient.start(log, [sys.executable, "-P", "-c", "import no_such_module"]) as client:
+        with pytest.raises(HostDied, match=r"exit code 1\).*engine\.log"):
+            await collect(client, "1")
+    assert "No module named 'no_such_module'" in log.read_text()
+
+
 async def test_a_process_that_will_not_end_is_killed(tmp_path: Path) -> None:
     program = "import threading; threading.Event().wait(60)"
     client = await EngineClient.start(tmp_path / "log", [sys.executable, "-c", program])
