@@ -1,26 +1,22 @@
 """The host and its client, over real processes with an engine that does what the prompt says."""
 
 import asyncio
-import io
 import os
 import signal
-import stat
 import subprocess
 import sys
-import threading
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from engine import frames, host, hostlog
+from engine import frames, hostlog
 from engine.client import EngineClient, environment, how_it_ended
 from engine.config import EngineConfig, Message, Request, Speculation
 from engine.errors import ConfigError, DecodeFailed, EngineError, HostDied, Interrupted, LoadFailed, PromptTooLong
-from engine.events import AnswerEvent, Failed, Finished, Loaded, Loading, Reading, Round, Tokens
-from engine.frames import Ask, Load, Noted, Quit, SetSpeculation, Stop
+from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading, Round, Tokens
+from engine.frames import Ask, Load
 from tests.engine import host_fake
-from tests.engine.host_fake import FakeEngine
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and modes of POSIX")
 
@@ -265,6 +261,7 @@ async def test_a_process_that_will_not_end_is_killed(tmp_path: Path) -> None:
 async def test_a_process_that_dies_of_stop_has_noted_it(tmp_path: Path) -> None:
     client = await EngineClient.start(tmp_path / "log", [sys.executable, "-c", "import sys; sys.stdin.read(1)"])
     await asyncio.wait_for(client.stop(), 30)
+    assert not client.alive
     await client.close()
 
 
@@ -337,27 +334,6 @@ async def test_ctrl_c_in_the_terminal_does_not_reach_the_host(tmp_path: Path) ->
         assert isinstance((await collect(client, "1"))[-1], Finished)
 
 
-@posix
-def test_the_log_is_private_and_bounded(tmp_path: Path) -> None:
-    log = tmp_path / "folder" / "engine.log"
-    os.close(hostlog.open_log(log))
-    assert stat.S_IMODE(log.stat().st_mode) == 0o600
-    assert stat.S_IMODE(log.parent.stat().st_mode) == 0o700
-    log.write_bytes(b"x" * (hostlog.LIMIT + 1))
-    log.chmod(0o644)
-    os.close(hostlog.open_log(log))
-    assert log.stat().st_size < 100
-    assert stat.S_IMODE(log.stat().st_mode) == 0o600
-
-
-def test_a_log_that_cannot_be_is_no_reason_to_stop(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    log = hostlog.open_log(tmp_path / "file" / "engine.log")
-    os.write(log, b"words")
-    os.close(log)
-    assert hostlog.last_lines(tmp_path / "file" / "engine.log", 1) == []
-
-
 def test_codes_are_named() -> None:
     assert how_it_ended(3) == "exit code 3"
     assert how_it_ended(0xC0000005) == "exit code 0xc0000005"
@@ -370,75 +346,3 @@ def test_neither_side_imports_numpy_or_a_library() -> None:
         "print([m for m in ('numpy', 'llama_cpp', 'torch', 'textual', 'app', 'models') if m in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "[]"
-
-
-class Served:
-    """A host in this process, with what it said."""
-
-    def __init__(self) -> None:
-        self.engine: FakeEngine | None = None
-        self.out = io.BytesIO()
-        self.abandoned: list[int] = []
-
-    def load(self, config: EngineConfig, progress: object) -> FakeEngine:
-        self.engine = FakeEngine(config)
-        return self.engine
-
-    def run(self, *commands: frames.AnyCommand) -> list[frames.Reply]:
-        stream = io.BytesIO(b"".join(frames.pack(command) for command in commands))
-        host.serve(stream, self.out, self.load, self.abandoned.append)
-        return list(frames.read(io.BytesIO(self.out.getvalue()), frames.replies))
-
-
-def test_the_end_of_the_stream_closes_the_engine() -> None:
-    served = Served()
-    reader, writer = os.pipe()
-    with os.fdopen(reader, "rb") as stream, os.fdopen(writer, "wb") as app:
-        thread = threading.Thread(target=host.serve, args=(stream, served.out, served.load, served.abandoned.append))
-        thread.start()
-        app.write(frames.pack(Load(config=config())))
-        app.flush()
-        while not served.out.getvalue():
-            pass
-        app.close()
-        thread.join(30)
-        assert not thread.is_alive()
-    assert served.engine is not None
-    assert served.engine.closed
-    assert served.abandoned == []
-
-
-def test_commands_after_quit_are_not_heard() -> None:
-    assert not any(isinstance(reply, Loaded | Failed) for reply in Served().run(Quit(), Load(config=config())))
-
-
-def test_stop_and_speculation_are_noted_without_an_engine() -> None:
-    replies = Served().run(Stop(), SetSpeculation(speculation=Speculation()), Quit())
-    assert replies == [Noted(), Noted()]
-
-
-def test_stop_for_an_answer_is_not_taken_for_the_load_before_it() -> None:
-    class Eager(io.BytesIO):
-        """Asks and stops in the very moment in which the load is told to be done."""
-
-        def write(self, frame: object) -> int:
-            assert isinstance(frame, bytes)
-            if isinstance(frames.unpack(frame[4:], frames.replies), Loaded):
-                served.take(Ask(request=ask("100000000")))
-                served.take(Stop())
-            return super().write(frame)
-
-    out = Eager()
-    served = host.Host(out, FakeEngine.load)
-    served._writing = threading.RLock()  # type: ignore[assignment]
-    served.take(Load(config=config()))
-    thread = threading.Thread(target=served.work)
-    thread.start()
-    while thread.is_alive() and b"Finished" not in out.getvalue():
-        pass
-    served.quit()
-    thread.join(30)
-    last = list(frames.read(io.BytesIO(out.getvalue()), frames.replies))[-1]
-    assert isinstance(last, Finished)
-    assert last.answer.finish_reason == "cancelled"
-    assert len(last.answer.ids) < 10

@@ -1,0 +1,92 @@
+"""The host's loop in this process: races between its two threads, made to happen."""
+
+import io
+import os
+import threading
+from pathlib import Path
+
+from engine import frames, host
+from engine.config import EngineConfig, Message, Request, Speculation
+from engine.events import Failed, Finished, Loaded
+from engine.frames import Ask, Load, Noted, Quit, SetSpeculation, Stop
+from tests.engine.host_fake import FakeEngine
+
+
+def ask(word: str) -> Request:
+    return Request(messages=(Message(role="user", content=word),))
+
+
+def config() -> EngineConfig:
+    return EngineConfig(target=Path("fake"))
+
+
+class Served:
+    """A host in this process, with what it said."""
+
+    def __init__(self) -> None:
+        self.engine: FakeEngine | None = None
+        self.out = io.BytesIO()
+        self.abandoned: list[int] = []
+
+    def load(self, config: EngineConfig, progress: object) -> FakeEngine:
+        self.engine = FakeEngine(config)
+        return self.engine
+
+    def run(self, *commands: frames.AnyCommand) -> list[frames.Reply]:
+        stream = io.BytesIO(b"".join(frames.pack(command) for command in commands))
+        host.serve(stream, self.out, self.load, self.abandoned.append)
+        return list(frames.read(io.BytesIO(self.out.getvalue()), frames.replies))
+
+
+def test_the_end_of_the_stream_closes_the_engine() -> None:
+    served = Served()
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as stream, os.fdopen(writer, "wb") as app:
+        thread = threading.Thread(target=host.serve, args=(stream, served.out, served.load, served.abandoned.append))
+        thread.start()
+        app.write(frames.pack(Load(config=config())))
+        app.flush()
+        while not served.out.getvalue():
+            pass
+        app.close()
+        thread.join(30)
+        assert not thread.is_alive()
+    assert served.engine is not None
+    assert served.engine.closed
+    assert served.abandoned == []
+
+
+def test_commands_after_quit_are_not_heard() -> None:
+    assert not any(isinstance(reply, Loaded | Failed) for reply in Served().run(Quit(), Load(config=config())))
+
+
+def test_stop_and_speculation_are_noted_without_an_engine() -> None:
+    replies = Served().run(Stop(), SetSpeculation(speculation=Speculation()), Quit())
+    assert replies == [Noted(), Noted()]
+
+
+def test_stop_for_an_answer_is_not_taken_for_the_load_before_it() -> None:
+    class Eager(io.BytesIO):
+        """Asks and stops in the very moment in which the load is told to be done."""
+
+        def write(self, frame: object) -> int:
+            assert isinstance(frame, bytes)
+            if isinstance(frames.unpack(frame[4:], frames.replies), Loaded):
+                served.take(Ask(request=ask("100000000")))
+                served.take(Stop())
+            return super().write(frame)
+
+    out = Eager()
+    served = host.Host(out, FakeEngine.load)
+    served._writing = threading.RLock()  # type: ignore[assignment]
+    served.take(Load(config=config()))
+    thread = threading.Thread(target=served.work)
+    thread.start()
+    while thread.is_alive() and b"Finished" not in out.getvalue():
+        pass
+    served.quit()
+    thread.join(30)
+    last = list(frames.read(io.BytesIO(out.getvalue()), frames.replies))[-1]
+    assert isinstance(last, Finished)
+    assert last.answer.finish_reason == "cancelled"
+    assert len(last.answer.ids) < 10
