@@ -6,9 +6,8 @@ wrong one by ending the process.
 """
 
 import ctypes
-import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -16,45 +15,29 @@ from typing import Literal
 import numpy as np
 
 from engine.backends.llamacpp_batch import Batch
-from engine.backends.llamacpp_library import encode_path, errors_of_call, gpu_name, lib, library_version, reason
+from engine.backends.llamacpp_library import errors_of_call, gpu_name, lib, library_version, reason
+from engine.backends.llamacpp_load import (
+    LlamaCppOptions,
+    Progress,
+    abort_callback,
+    load_model,
+    resolve_flash_attention,
+)
 from engine.backends.llamacpp_state import Origin, load_state, save_state
 from engine.backends.llamacpp_vocab import LlamaCppVocabulary
-from engine.config import CacheType, FlashAttention, Frozen
+from engine.config import CacheType
 from engine.errors import CannotRewind, DecodeFailed, Interrupted, LoadFailed, ModelError
 from engine.identity import file_identity
 from engine.model import FloatArray
 from engine.threads import physical_cores
 
-Progress = Callable[[float], None]
-"""Told the share of the file that is loaded, 0 to 1; what it raises stops the load."""
+__all__ = ["LlamaCppModel", "LlamaCppOptions"]
 
 _CACHE_TYPES = {"f16": 1, "q8_0": 8, "q4_0": 2}
 _DEFAULT_CTX = 8192
 _NO_SLOT, _ABORTED = 1, 2
 _SAME = 0.01
 """How far, as a share of the row's range, a logit may move when the same token is fed again after a rewind."""
-
-
-class LlamaCppOptions(Frozen, frozen=True):
-    """What to load and how."""
-
-    path: Path
-    n_ctx: int | None = None
-    """Tokens of context; None takes 8,192, or less where the model was trained for less."""
-    n_ctx_most: int | None = None
-    """Take no more tokens than this where `n_ctx` is None."""
-    threads: int | None = None
-    """None takes the physical cores that this process may use."""
-    gpu_layers: int = -1
-    """Layers on the GPU; -1 takes all where there is one."""
-    kv: CacheType = "f16"
-    """Type of keys and values in the cache."""
-    flash_attention: FlashAttention = "auto"
-    """auto: on with a quantized cache or a GPU, else off."""
-    n_batch: int = 512
-    """Most tokens in one pass."""
-    swa_full: bool = True
-    """Whether sliding-window layers keep the whole context, so that any rewind is possible."""
 
 
 class LlamaCppModel:
@@ -68,8 +51,8 @@ class LlamaCppModel:
         self.threads = options.threads or physical_cores()
         gpu = gpu_name() if options.gpu_layers and lib.llama_supports_gpu_offload() else None
         self.device = gpu or "cpu"
-        self.flash_attention: Literal["on", "off"] = _flash_attention(options, gpu is not None)
-        self._model = _load_model(options, progress)
+        self.flash_attention: Literal["on", "off"] = resolve_flash_attention(options, gpu is not None)
+        self._model = load_model(options, progress)
         self._context: int | None = None
         self._finalizer = weakref.finalize(self, _free, None, self._model)
         try:
@@ -104,7 +87,7 @@ class LlamaCppModel:
         self._window: int = lib.llama_model_n_swa(self._model)
         self._length = 0
         self._flag = ctypes.create_string_buffer(2)
-        self._abort = _abort_callback(self._flag)
+        self._abort = abort_callback(self._flag)
         self._open_context(options)
         self.n_batch: int = min(lib.llama_n_batch(self._alive()), lib.llama_n_ubatch(self._alive()), self.n_ctx)
         self._batch = Batch(self.n_batch)
@@ -286,58 +269,7 @@ class LlamaCppModel:
         self._finalizer()
 
 
-def _flash_attention(options: LlamaCppOptions, gpu: bool) -> Literal["on", "off"]:
-    """What "auto" means: on the CPU flash attention makes wide passes over a long context slower."""
-    if options.flash_attention == "auto":
-        return "on" if gpu or options.kv != "f16" else "off"
-    return options.flash_attention
-
-
-def _load_model(options: LlamaCppOptions, progress: Progress | None) -> int:
-    raised: list[BaseException] = []
-
-    def on_progress(share: float, _data: object) -> bool:
-        try:
-            if progress:
-                progress(share)
-        except BaseException as error:
-            raised.append(error)
-            return False
-        return True
-
-    params = lib.llama_model_default_params()
-    params.n_gpu_layers = options.gpu_layers
-    params.progress_callback = lib.llama_progress_callback(on_progress)
-    with errors_of_call() as lines:
-        model = lib.llama_model_load_from_file(encode_path(options.path), params)
-    if raised:
-        if model:
-            lib.llama_model_free(model)
-        raise raised[0]
-    if not model:
-        raise LoadFailed(_unreadable(options.path.name, reason(lines)))
-    return int(model)
-
-
-def _unreadable(name: str, why: str) -> str:
-    known = "unknown" not in why and "only supports" not in why
-    advice = "fetch it again" if known else "take another model, or a newer release of this program"
-    return f"{name} is not a model file that llama.cpp can read: {why}; {advice}"
-
-
 def _free(context: int | None, model: int) -> None:
     if context is not None:
         lib.llama_free(context)
     lib.llama_model_free(model)
-
-
-def _abort_callback(flag: "ctypes.Array[ctypes.c_char]") -> object:
-    """The C function that llama.cpp asks hundreds of times a pass whether to stop.
-
-    It is `strlen` on the flag's two bytes (0 or 1), so that the question never waits for the interpreter's lock.
-    """
-    c_library = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
-    try:
-        return lib.ggml_abort_callback(ctypes.cast(c_library.strlen, ctypes.c_void_p).value)
-    except (AttributeError, OSError):
-        return lib.ggml_abort_callback(lambda _data: flag[0] != b"\0")

@@ -322,6 +322,7 @@ def test_closing_twice(case: Case, folder: Path) -> None:
     model.close()
     model.close()
     model.interrupt()
+    assert model.n_ctx == CONTEXT
 
 
 def test_the_vocabulary_knows_its_ids(model: Model, other: Model) -> None:
