@@ -94,6 +94,7 @@ class ToyModel:
         self._cells: list[int] = []
         self._lost = 0
         self._interrupted = threading.Event()
+        self._rows = np.zeros((0, 0), np.float32)
 
     def row(self, ids: Sequence[int]) -> FloatArray:
         """Logits float32 [vocab.size] after `ids`."""
@@ -120,7 +121,8 @@ class ToyModel:
         first = self.length
         self._cells.extend(tokens)
         self._lost = max(self._lost, self.length - 2 * self.window)
-        out = np.zeros((rows, self.vocab.size + self.padding), np.float32)
+        self._rows.fill(np.nan)  # rows are valid until the next call: who keeps them longer must notice
+        out = self._rows = np.zeros((rows, self.vocab.size + self.padding), np.float32)
         for i, at in enumerate(range(first + len(tokens) - rows, first + len(tokens))):
             out[i, : self.vocab.size] = self.row(self._seen(at + 1))
         return out
