@@ -34,7 +34,7 @@ MAX_SOURCE = 200_000
 """Characters of a template; the largest in use have a tenth of it."""
 MAX_SECONDS = 1.0
 """This thread's own time that one rendering may take; an honest one takes milliseconds."""
-_BASE, _SHARE = 10_000_000, 64
+_BASE, _SHARE = 4_000_000, 64
 """Characters that a rendering may make: a base, and so many for each character of the messages."""
 
 
