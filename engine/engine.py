@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 
+import msgspec
+
 from engine.answer import Run
 from engine.config import EngineConfig, Request, Speculation
 from engine.context import Context
@@ -57,6 +59,8 @@ class Engine:
 
     def answer(self, request: Request) -> Iterator[AnswerEvent]:
         """Answer a conversation; the last event is Finished.  Raises PromptError, ModelError."""
+        if self._chat.stops:
+            request = msgspec.structs.replace(request, stop=(*request.stop, *self._chat.stops))
         return self.answer_ids(self._chat.ids(request.messages), request)
 
     def answer_ids(self, prompt: Sequence[int], request: Request) -> Iterator[AnswerEvent]:

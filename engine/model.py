@@ -31,6 +31,11 @@ class Vocabulary(Protocol):
         ...
 
     @property
+    def eos(self) -> int | None:
+        """The one of them that chat templates know as eos_token, where there is one."""
+        ...
+
+    @property
     def control(self) -> Mapping[str, int]:
         """Text of each control token and its id."""
         ...

@@ -50,11 +50,9 @@ class Chat:
 
     @cached_property
     def _ends(self) -> tuple[str, str]:
-        """What templates know as bos_token and eos_token: of several ends, the lowest id is that of the text."""
-        names = {token: text for text, token in self._vocab.control.items()}
-        ends = [names[token] for token in sorted(self._vocab.eog) if token in names]
-        bos = self._vocab.bos
-        return names.get(bos, "") if bos is not None else "", ends[0] if ends else ""
+        """What templates know as bos_token and eos_token."""
+        names: dict[int | None, str] = {token: text for text, token in self._vocab.control.items()}
+        return names.get(self._vocab.bos, ""), names.get(self._vocab.eos, "")
 
     def ids(self, messages: Sequence[Message]) -> list[int]:
         """The whole prompt, up to where the assistant begins.

@@ -25,6 +25,7 @@ class FakeVocabulary:
         self._pieces += [b""] * len(control)
         self.size = len(self._pieces)
         self.eog = frozenset(self.control[text] for text in eog if text in self.control)
+        self.eos = min(self.eog, default=None)
         self.bos = None if bos is None else self.control[bos]
         self.chat_template = chat_template
         self.fingerprint = repr((self._pieces, self.control, sorted(self.eog), self.bos))

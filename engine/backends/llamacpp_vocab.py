@@ -33,6 +33,8 @@ class LlamaCppVocabulary:
         template = lib.llama_model_chat_template(model, None)
         self.chat_template: str | None = None if template is None else template.decode("utf-8", "replace")
         self.bos: int | None = lib.llama_vocab_bos(vocab) if lib.llama_vocab_get_add_bos(vocab) else None
+        eos: int = lib.llama_vocab_eos(vocab)
+        self.eos = eos if eos >= 0 else None
 
     def invalidate(self) -> None:
         """The model is about to be freed: from here on every use is an error instead of a crash."""

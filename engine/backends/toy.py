@@ -35,6 +35,7 @@ class ToyVocabulary:
         self.size = len(self._pieces)
         self.control: Mapping[str, int] = dict(control or {})
         self.eog = frozenset(eog)
+        self.eos = min(self.eog, default=None)
         self.bos: int | None = None
         self.chat_template = chat_template
         self._ids = {piece: i for i, piece in reversed(list(enumerate(self._pieces))) if piece}
