@@ -39,9 +39,9 @@ class StrictChoice(Frozen, frozen=True, kw_only=True):
     def price(self) -> str:
         """One sentence for the user."""
         setting = f"a {self.setting.kv} cache, flash attention {self.setting.flash_attention}"
-        if self.widths.group == 1:
+        if (width := self.widths.group) == 1:
             return f"strict exactness ({setting}): no wider pass equals a single one here, so nothing is drafted"
-        return f"strict exactness ({setting}): passes of up to {self.widths.group} tokens, so drafts of {self.widths.group - 1}"
+        return f"strict exactness ({setting}): passes of up to {width} tokens, so drafts of up to {width - 1}"
 
 
 def load_pair(config: EngineConfig, progress: Tell) -> Pair:
