@@ -3,15 +3,16 @@
 What the user was shown, `ids` and the context always agree: a cut by a stop string is undone in the context too.
 """
 
+import secrets
 from collections.abc import Iterator, Sequence
 
 from engine.config import Request, Rule, Speculation
 from engine.context import Context
 from engine.detokenize import TextStream
 from engine.events import Origin, Reading, Round, Tokens
-from engine.generate import Clock, DraftReading, RoundDone
+from engine.generate import CatchingUp, Clock, RoundDone
 from engine.pair import Pair
-from engine.planner import Planner
+from engine.planner import Experience, Planner
 from engine.stats import Answer, CacheReceipts, Finish, Settings, StopKind, Verdict
 from engine.tally import Tally, receipt
 
@@ -20,48 +21,66 @@ class Run:
     """The state of one answer; `finish` is set once it is known how it ended."""
 
     def __init__(
-        self, pair: Pair, context: Context, request: Request, prompt: Sequence[int], seed: int, clock: Clock
+        self,
+        pair: Pair,
+        context: Context,
+        experience: Experience,
+        request: Request,
+        prompt: Sequence[int],
+        clock: Clock,
     ) -> None:
-        self.request, self.prompt, self.seed = request, list(prompt), seed
+        self.request, self.prompt = request, list(prompt)
+        seed = request.sampling.seed
+        self.seed = secrets.randbits(32) if seed is None else seed
         self.rule: Rule = request.speculation.rule_for(request.sampling.seed)
         asked = request.speculation if pair.can_draft else Speculation(mode="off")
-        self.planner = Planner(asked, pair.costs, pair.width_limit)
+        self.planner = Planner(asked, experience, pair.width_limit)
         self.finish: Finish | None = None
         self._pair, self._context, self._clock = pair, context, clock
         self._stop_kind: StopKind | None = None
         self._stream = TextStream(pair.target.vocab.piece, request.stop)
         self._ids: list[int] = []
         self._tally = Tally(started=clock())
-        self._held = [0, 0]
+        self._held = [0] * len(context.caches)
+        self._most = list(self._held)
         self._wide = False
 
     def begin(self) -> None:
         """The context has taken over the prompt: note what its caches had of it."""
         self._held = [cache.length for cache in self._context.caches]
+        self._most = list(self._held)
         self._read = self._held[0]
 
     def reading(self) -> Reading:
         """How far the target is in the prompt."""
+        self._note_held()
         held = self._context.target.length
         self._tally.chunk(held - self._read, self._clock())
         self._read = held
         return Reading(model="target", reused=self._held[0], done=held, total=len(self.prompt))
 
-    def draft_reading(self, step: DraftReading) -> Reading:
-        """How far the draft is in what it lacks."""
-        return Reading(model="draft", reused=self._held[1], done=step.done, total=step.total)
+    def catching_up(self, step: CatchingUp) -> Reading:
+        """How far a model is in what it lacks."""
+        reused = self._held[1 if step.model == "draft" else 0]
+        return Reading(model=step.model, reused=reused, done=step.done, total=step.total)
 
     def round(self, done: RoundDone) -> Iterator[Tokens | Round]:
         """Take in a round: its text as far as it may be shown, then its figures."""
         self._tally.round(done, self._clock())
+        self._note_held()
         self._wide = self._wide or done.drafted > 0
         text, shown = self._push(done.tokens)
-        origins: list[Origin] = [done.plan.source or "target"] * done.accepted + ["target"]
+        origins: list[Origin] = [done.source or "target"] * done.accepted + ["target"]
         self._ids.extend(done.tokens[:shown])
         if done.end and not self.finish:
             self.finish, self._stop_kind = ("stop", "eos") if done.end == "eos" else (done.end, None)
         yield Tokens(text=text, ids=done.tokens[:shown], origins=origins[:shown])
         yield self._figures(done, shown)
+
+    def _note_held(self) -> None:
+        """How much of the prompt each cache has held, before any cut."""
+        held = (cache.length for cache in self._context.caches)
+        self._most = [max(most, now) for most, now in zip(self._most, held, strict=True)]
 
     def _push(self, tokens: Sequence[int]) -> tuple[str, int]:
         """Text that may be shown after these tokens, and how many of them are not past a stop string."""
@@ -77,14 +96,14 @@ class Run:
 
     def _figures(self, done: RoundDone, shown: int) -> Round:
         return Round(
-            source=done.plan.source if done.drafted else None,
+            source=done.source,
             drafted=done.drafted,
             accepted=done.accepted,
             emitted=shown,
             ms=done.seconds * 1000,
             context=len(self.prompt) + len(self._ids),
             plan=done.plan.why,
-            speculation=self.planner.speculation,
+            speculation=done.plan.speculation,
         )
 
     def end(self, finish: Finish) -> Iterator[Tokens]:
@@ -128,8 +147,7 @@ class Run:
         )
 
     def _receipts(self) -> CacheReceipts:
-        held = [cache.length for cache in self._context.caches]
-        receipts = [receipt(len(self.prompt), had, max(had, now)) for had, now in zip(self._held, held, strict=False)]
+        receipts = [receipt(len(self.prompt), had, most) for had, most in zip(self._held, self._most, strict=True)]
         return CacheReceipts(
             prompt_tokens=len(self.prompt), target=receipts[0], draft=receipts[1] if len(receipts) > 1 else None
         )
@@ -143,7 +161,7 @@ class Run:
 
     def _notes(self) -> list[str]:
         notes = []
-        asked = self.request.speculation.length
+        asked = self.planner.speculation.length
         limit = self._pair.width_limit
         if asked is not None and limit is not None and asked > limit - 1:
             notes.append(

@@ -30,6 +30,10 @@ CONTEXTS = (40, 250, 760, 1520)
 STRETCH = 32
 """Tokens compared at each context: changed cache entries have to add up to be seen."""
 COST_WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
+COST_BUDGET_S = 4.0
+"""When timing passes ends on a machine that is busy with other things."""
+STEADY = 1.5
+"""The second least time of a pass may be so many times the least one, or something else was running."""
 
 
 class Setting(Frozen, frozen=True):
@@ -64,6 +68,8 @@ class CostTable(Frozen, frozen=True):
     ms: dict[int, float]
     context: int = 0
     """Tokens in the cache when it was measured."""
+    steady: bool = True
+    """Whether the machine was quiet enough for it to be kept: every width timed, and like runs alike."""
 
     def cost(self, width: int) -> float:
         """Between two measured widths on the line through them; past the last one in proportion to it."""
@@ -237,18 +243,31 @@ def measure_costs(
     progress: Progress = lambda _: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> CostTable:
-    """Time passes at the present context, which is as before afterwards; CannotRewind where it cannot be."""
-    length = model.length
+    """Time passes at the present context, which is as before afterwards; CannotRewind where it cannot be.
+
+    Ends after `COST_BUDGET_S` even if widths are left; whatever else runs only adds time, so the least time counts.
+    """
+    length, began = model.length, clock()
     fitting = [w for w in widths if w <= model.n_batch and length + w <= model.n_ctx]
     ids = sample_ids(model.vocab, max(fitting, default=0))
-    ms = {}
-    for done, width in enumerate(fitting):
+    ms: dict[int, float] = {}
+    steady = True
+    for width in sorted(fitting, key=_bit_length_first):
+        if ms and clock() - began > COST_BUDGET_S:
+            steady = False
+            break
         times = []
         for _ in range(3 if width <= 4 else 2):
             start = clock()
             model.forward(ids[:width], width)
             times.append(1e3 * (clock() - start))
             model.rewind(length)
-        ms[width] = min(times)  # whatever else runs only adds time
-        progress((done + 1) / len(fitting))
-    return CostTable(ms=ms, context=length)
+        ms[width] = min(times)
+        steady = steady and sorted(times)[1] <= STEADY * ms[width]
+        progress(len(ms) / len(fitting))
+    return CostTable(ms=ms, context=length, steady=steady)
+
+
+def _bit_length_first(width: int) -> tuple[bool, int]:
+    """Powers of two before the rest, so that a measurement cut short still spans the range."""
+    return width & (width - 1) != 0, width

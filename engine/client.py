@@ -142,8 +142,8 @@ class EngineClient:
         """Replies to one command up to `last`; whatever happens, none is left for the next command."""
         async with self._one_job:
             await self._drain()
+            self._write(command)  # what cannot be sent is owed no reply
             self._owed = last
-            self._write(command)
             try:
                 while self._owed:
                     reply = await self._next()

@@ -4,7 +4,6 @@ Closing the generator, `cancel` from another thread, and every failure leave the
 committed stays, what was not is rewound, and the next answer starts from there.
 """
 
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,10 +19,10 @@ from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import Interrupted, PromptTooLong
 from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading
-from engine.generate import Answering, Clock, DraftReading, rounds
+from engine.generate import Answering, CatchingUp, Clock, rounds
 from engine.noise import Noise
 from engine.pair import Pair
-from engine.planner import Planner
+from engine.planner import Experience, Planner
 from engine.prompt import Chat
 from engine.sampler import Sampler
 from engine.stats import Finish
@@ -39,6 +38,7 @@ class Engine:
         self._clock = clock
         self._chat = Chat(pair.target.vocab)
         self._lookup = LookupDrafter(pair.target.vocab.eog)
+        self._experience = Experience(pair.costs)
         self._planner: Planner | None = None
         self._cancelled = threading.Event()
 
@@ -65,13 +65,12 @@ class Engine:
 
     def answer_ids(self, prompt: Sequence[int], request: Request) -> Iterator[AnswerEvent]:
         """As `answer`, for a prompt that is ids already."""
-        if not prompt:
-            raise ValueError("a prompt needs at least one id")
-        if len(prompt) >= self.pair.target.n_ctx:
-            raise PromptTooLong(len(prompt), self.pair.target.n_ctx)
-        seed = request.sampling.seed
-        run = Run(self.pair, self.context, request, prompt, secrets.randbits(32) if seed is None else seed, self._clock)
         try:
+            if not prompt:
+                raise ValueError("a prompt needs at least one id")
+            if len(prompt) >= self.pair.target.n_ctx:
+                raise PromptTooLong(len(prompt), self.pair.target.n_ctx)
+            run = Run(self.pair, self.context, self._experience, request, prompt, self._clock)
             yield from self._events(run)
         finally:
             self._planner = None
@@ -102,8 +101,8 @@ class Engine:
             elif run.request.max_tokens:
                 with closing(rounds(self._answering(run, planner))) as steps:
                     for step in steps:
-                        if isinstance(step, DraftReading):
-                            yield run.draft_reading(step)
+                        if isinstance(step, CatchingUp):
+                            yield run.catching_up(step)
                         else:
                             yield from run.round(step)
                         if self._cancelled.is_set() and not run.finish:
@@ -133,7 +132,7 @@ class Engine:
         rule = self._rule(run)
         drafters: list[Drafter] = [self._lookup]
         if self.context.draft is not None:
-            drafters.append(ModelDrafter(self.context, rule, sampler))
+            drafters.append(ModelDrafter(self.context, rule, sampler, self._cancelled.is_set))
         return Answering(self.context, drafters, planner, rule, sampler, run.request.max_tokens, self._clock)
 
     def _rule(self, run: Run) -> Rule:

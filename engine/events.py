@@ -40,7 +40,11 @@ class Reading(Event, frozen=True, kw_only=True):
 
 
 class Tokens(Event, frozen=True, kw_only=True):
-    """What one round brought: new text (it may be empty while a character or a stop string is open)."""
+    """What one round brought: new text (it may be empty while a character or a stop string is open).
+
+    The ids hold until Finished, whose answer says which of them stay: a stop string may end in a later round than it
+    began, and then its ids are taken back.
+    """
 
     text: str
     ids: list[int]

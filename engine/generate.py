@@ -6,25 +6,30 @@ caches consistent.  One pass of the target over the last token and the drafts gi
 """
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.context import Context
-from engine.drafters import Drafter
+from engine.context import Cache, Context
+from engine.costs import Spent
+from engine.drafters import Drafter, Offer
 from engine.drafters.model import ModelDrafter
 from engine.planner import Plan, Planner
 from engine.sampler import Sampler
+from engine.stats import Source
 from engine.verify import Proposal, Rule, verify
 
 Clock = Callable[[], float]
 End = Literal["eos", "length", "context_full"]
+FEW = 8
+"""So many ids a draft model may lack and take them in with its next pass."""
 
 
 @dataclass(frozen=True, slots=True)
-class DraftReading:
-    """The draft model reads what it lacks before it is used: tokens held, and to be held."""
+class CatchingUp:
+    """A model reads what it lacks before it is used: tokens held, and to be held."""
 
+    model: Literal["target", "draft"]
     done: int
     total: int
 
@@ -39,10 +44,13 @@ class RoundDone:
     """Drafts kept by the rule, one past a cut among them."""
     tokens: list[int]
     """What the answer gained: kept drafts, then the target's own, up to a cut."""
-    own: bool
-    """Whether the last of `tokens` is the target's own."""
     seconds: float
     end: End | None
+
+    @property
+    def source(self) -> Source | None:
+        """Whose drafts were verified; None where there were none."""
+        return self.plan.offer.source if self.plan.offer and self.drafted else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,7 @@ class Answering:
     clock: Clock = time.perf_counter
 
 
-def rounds(a: Answering) -> Generator[DraftReading | RoundDone, None, None]:
+def rounds(a: Answering) -> Generator[CatchingUp | RoundDone, None, None]:
     """Rounds until an end; the context holds a read prompt (all but its last id)."""
     last = min(len(a.context.ids) + a.room, a.context.target.model.n_ctx)
     try:
@@ -67,27 +75,39 @@ def rounds(a: Answering) -> Generator[DraftReading | RoundDone, None, None]:
             started = a.clock()
             plan, drafter = _plan(a, last)
             if isinstance(drafter, ModelDrafter):
-                for done in a.context.read(drafter.cache):
-                    yield DraftReading(done, len(a.context.ids) - 1)
-            proposals = drafter.propose(plan.length) if drafter else []
+                yield from _catch_up(a.context, "draft", drafter.cache, FEW)
+            yield from _catch_up(a.context, "target", a.context.target, 1)
+            drafting = a.clock()
+            proposals = drafter.propose(plan.offer.length) if drafter and plan.offer else []
+            verifying = a.clock()
             accepted, tokens = _verify(a, proposals)
-            a.planner.observe(plan, len(proposals), accepted)
+            spent = Spent((verifying - drafting) * 1000, (a.clock() - verifying) * 1000)
+            a.planner.observe(plan, len(proposals), accepted, spent)
             tokens, end = _cut(tokens, a.sampler.eog, last - len(a.context.ids))
             a.context.commit(tokens, min(accepted, len(tokens)))
-            if end == "length" and len(a.context.ids) >= a.context.target.model.n_ctx:
+            if end == "length" and len(a.context.ids) - a.sampler.start < a.room:
                 end = "context_full"
-            own = len(tokens) > accepted
-            yield RoundDone(plan, len(proposals), accepted, tokens, own, a.clock() - started, end)
+            yield RoundDone(plan, len(proposals), accepted, tokens, a.clock() - started, end)
     finally:
         a.context.settle()
 
 
+def _catch_up(context: Context, model: Literal["target", "draft"], cache: Cache, lag: int) -> Iterator[CatchingUp]:
+    """Read in chunks where more than `lag` ids are missing; fewer go along with the next pass."""
+    if len(context.ids) - cache.length > lag:
+        for done in context.read(cache):
+            yield CatchingUp(model, done, len(context.ids) - 1)
+
+
 def _plan(a: Answering, last: int) -> tuple[Plan, Drafter | None]:
-    """The plan and the drafter that it names; room is kept for the target's own token."""
-    limit = a.planner.limit(last - len(a.context.ids) - 1)
-    offers = {d.source: o for d in a.drafters if limit and (o := d.offer(a.context.ids, limit))}
-    plan = a.planner.plan(list(offers.values()))
-    return plan, next((d for d in a.drafters if d.source == plan.source), None)
+    """The plan and the drafter that it names; room is kept for the target's own token, and in its pass."""
+    room = min(last - len(a.context.ids), a.context.target.model.n_batch) - 1
+
+    def offers(limit: int) -> list[Offer]:
+        return [offer for drafter in a.drafters if (offer := drafter.offer(a.context.ids, limit))]
+
+    plan = a.planner.plan(room, offers)
+    return plan, next((d for d in a.drafters if plan.offer and d.source == plan.offer.source), None)
 
 
 def _verify(a: Answering, proposals: Sequence[Proposal]) -> tuple[int, list[int]]:

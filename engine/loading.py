@@ -17,10 +17,10 @@ from engine.backends.llamacpp_library import library_version
 from engine.calibration import COST_WIDTHS, CostTable, Setting, Widths, candidates, measure_costs, strict_setting
 from engine.calibration_store import CalibrationStore, Key, key_for
 from engine.config import CacheType, EngineConfig, FlashAttention, Frozen
+from engine.costs import Costs
 from engine.errors import LoadFailed, PairMismatch
 from engine.events import Loading
 from engine.pair import Pair
-from engine.planner import Costs
 from engine.threads import physical_cores
 
 Tell = Callable[[Loading], None]
@@ -162,7 +162,8 @@ def _kept(config: EngineConfig, key: Key, kind: type[Kept], measure: Callable[[]
     if (known := store.get(key, kind)) is not None:
         return known
     found = measure()
-    store.put(key, found)
+    if not (isinstance(found, CostTable) and not found.steady):
+        store.put(key, found)
     return found
 
 

@@ -5,9 +5,9 @@ from typing import Literal
 
 from engine.config import CacheType, Exactness
 from engine.context import rewinds
+from engine.costs import FLAT, Costs
 from engine.events import Loaded
 from engine.model import Model
-from engine.planner import FLAT, Costs
 
 
 @dataclass(slots=True)

@@ -12,12 +12,13 @@ class Sampler:
 
     def __init__(self, sampling: Sampling, size: int, eog: frozenset[int], start: int) -> None:
         self.eog = eog
-        self._sampling, self._size, self._start = sampling, size, start
+        self.start = start
+        self._sampling, self._size = sampling, size
         self._looks_back = sampling.repeat_penalty != 1 and sampling.repeat_last > 0
         self._counts = sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
 
     def __call__(self, row: FloatArray, ids: Sequence[int], ahead: Sequence[int]) -> Distribution:
         """The distribution after `ids` and then `ahead`; only the history that a penalty needs is copied."""
         history = [*ids[-self._sampling.repeat_last :], *ahead] if self._looks_back else ()
-        answer = [*ids[self._start :], *ahead] if self._counts else ()
+        answer = [*ids[self.start :], *ahead] if self._counts else ()
         return distribution(row, self._size, self._sampling, history, answer)

@@ -38,10 +38,10 @@ class Tally:
         self.last_end = now
         self.rounds += 1
         self.plans[done.plan.why] += 1
-        if done.plan.source is None or not done.drafted:
+        if done.source is None:
             return
         self.refusals += done.accepted < done.drafted
-        count = self.sources[done.plan.source]
+        count = self.sources[done.source]
         count[0] += done.drafted
         count[1] += done.accepted
         while len(self.positions) < done.drafted:
@@ -59,7 +59,7 @@ class Tally:
             load_s=load_s,
             ttft_s=None if self.first_end is None else self.first_end - self.started,
             prompt_s=self.prompt_seconds,
-            prompt_tps=_ratio(self.prompt_read, self.prompt_seconds),
+            prompt_tps=_ratio(self.prompt_read, self.prompt_seconds) if self.prompt_read else None,
             decode_s=decode,
             decode_tps=None if decode is None else max(0, emitted - self.first_tokens) / decode,
         )

@@ -39,7 +39,9 @@ class LookupDrafter:
         place, match = self._longest()
         if not match or limit < 1:
             return None
-        self._found = self._until_end(self._ids[place : place + limit])
+        found = self._ids[place : place + limit]
+        # a match that reaches the end of the text repeats itself
+        self._found = self._until_end((found * (limit // len(found) + 1))[:limit])
         return Offer(self.source, len(self._found), match) if self._found else None
 
     def propose(self, length: int) -> list[Proposal]:
