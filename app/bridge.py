@@ -117,7 +117,7 @@ class Bridge:
         self._text: list[str] = []
         self._live: Live | None = None
         self._due: asyncio.TimerHandle | None = None
-        self._last = 0.0
+        self._last = float("-inf")
 
     async def load(self, config: EngineConfig) -> None:
         """Load a pair, starting the engine first where there is none."""

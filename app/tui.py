@@ -15,6 +15,7 @@ from rich.text import Text
 from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from app import paths
@@ -26,13 +27,14 @@ from app.setup import Setup
 from app.shelf import ModelShelf
 from app.themes import THEMES
 from engine.config import EngineConfig
+from engine.detokenize import sanitize
 
 
 class ChatApp(App[None]):
     """The chat program; with no config it first offers pairs to fetch."""
 
     TITLE = "paceline"
-    DEFAULT_MODE = "paceline"
+    DEFAULT_MODE = "start"
     BINDINGS = [
         Binding("ctrl+q", "quit", "Quit", id="app.quit", tooltip="End the engine and leave", priority=True),
     ]
@@ -74,7 +76,8 @@ class ChatApp(App[None]):
     async def _fetched(self, event: FirstRunScreen.PairFetched) -> None:
         """Go on into the chat; a pair that cannot be loaded after all leaves the choice open."""
         if (config := self.setup.shelf.config(event.pair)) is not None:
-            await self.switch_screen(self._open(config))
+            self.add_mode("chat", lambda: self._open(config))
+            await self.switch_mode("chat")
 
     async def action_quit(self) -> None:
         """End the engine, whatever it does, and leave."""
@@ -83,6 +86,18 @@ class ChatApp(App[None]):
         if self._chat is not None:
             await self._chat.bridge.close()
         self.exit()
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Show a toast, in which no character acts on the terminal."""
+        super().notify(sanitize(message), title=title, severity=severity, timeout=timeout, markup=markup)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette: Textual's own commands, and every key of this screen that has a name."""
@@ -98,9 +113,9 @@ class ChatApp(App[None]):
         """Leave with one line; the traceback goes to a file that its owner alone can read."""
         with suppress(OSError):
             paths.private_file(self.setup.crash_log).write_text(traceback.format_exc(), encoding="utf-8")
-        self._exit_renderables.append(
+        self._exit_renderables[:] = [
             Text(f"paceline met a fault of its own and had to close: {self.setup.crash_log} says more")
-        )
+        ]
         self._close_messages_no_wait()
 
 

@@ -11,8 +11,7 @@ from textual.widgets.markdown import MarkdownStream
 
 from app import figures
 from app.transcript import Entry
-from app.widgets.prose import Prose
-from engine.detokenize import sanitize
+from app.widgets.prose import Prose, plain
 
 
 class AnswerMessage(Vertical):
@@ -34,7 +33,7 @@ class AnswerMessage(Vertical):
         """Append text to the answer."""
         if self._stream is None:
             self._stream = Markdown.get_stream(self._prose)
-        await self._stream.write(sanitize(text))
+        await self._stream.write(plain(text))
 
     async def finish(self, entry: Entry) -> None:
         """End the stream and show the whole answer."""
@@ -43,7 +42,7 @@ class AnswerMessage(Vertical):
             await self._stream.stop()
             self._stream = None
         self._prose.streaming = False
-        await self._prose.update(sanitize(entry.text))
+        await self._prose.update(plain(entry.text))
         self._receipt.update(self._about(entry))
         self.remove_class("-writing")
 

@@ -23,6 +23,14 @@ FINISHED_CODE = 40_000
 """Characters of a code block beyond which it stays without colours."""
 
 
+_LINE_ENDS = {0x2028: "\n", 0x2029: "\n"}
+
+
+def plain(text: str) -> str:
+    """A model's text as it is shown: no control characters, one kind of line end; length unchanged."""
+    return sanitize(text).translate(_LINE_ENDS)
+
+
 def _keep_lines(state: StateCore) -> None:
     for token in state.tokens:
         for child in token.children or ():
@@ -92,7 +100,7 @@ class Prose(Markdown):
         address: str
 
     def __init__(self, text: str | None = None, *, streaming: bool = False) -> None:
-        super().__init__(sanitize(text) if text else None, parser_factory=parser, open_links=False)
+        super().__init__(plain(text) if text else None, parser_factory=parser, open_links=False)
         self.streaming = streaming
 
     def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:

@@ -1,5 +1,6 @@
 """A shelf of models in memory, and the setup of a window around it."""
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from app.tui import ChatApp
 from engine.config import EngineConfig, Request
 from tests.fakes_client import FakeEngine
 
+NOWHERE = Path(os.devnull)
 CONFIG = EngineConfig(target=Path("target.gguf"), backend="demo")
 OFFERS = (
     Offer("coder", "Qwen2.5 Coder 1.5B with 0.5B", "for work", 1_633_000_000, 3_100_000_000, 12_400_000_000),
@@ -42,7 +44,9 @@ class FakeShelf:
     def fetch(self, pair: str, report: Callable[[Fetched], None], cancelled: Callable[[], bool]) -> None:
         report(Fetched("downloading big-model", 500_000_000, 1_000_000_000))
         self.begun.set()
-        while not self.release.wait(0.005):
+        for _ in range(2000):
+            if self.release.wait(0.005):
+                break
             if cancelled():
                 self.was_cancelled.set()
                 raise RuntimeError("stopped")
@@ -53,12 +57,19 @@ class FakeShelf:
         self.fetched.append(pair)
 
 
-def setup(engine: FakeEngine, shelf: FakeShelf | None = None, folder: Path = Path("."), **fields: object) -> Setup:
+def setup(engine: FakeEngine, shelf: FakeShelf | None = None, **fields: object) -> Setup:
     """A setup without any waiting."""
-    values: dict[str, object] = {"frame_s": 0.0, "quiet_s": 0.0, "request": Request(messages=()), **fields}
-    return Setup(
-        shelf=shelf or FakeShelf(), log=folder / "engine.log", crash_log=folder / "window.log", start=engine, **values
-    )  # type: ignore[arg-type]
+    values: dict[str, object] = {
+        "shelf": shelf or FakeShelf(),
+        "log": NOWHERE,
+        "crash_log": NOWHERE,
+        "start": engine,
+        "frame_s": 0.0,
+        "quiet_s": 0.0,
+        "request": Request(messages=()),
+        **fields,
+    }
+    return Setup(**values)  # type: ignore[arg-type]
 
 
 def chat_app(*clients: object, **fields: object) -> tuple[ChatApp, FakeEngine]:

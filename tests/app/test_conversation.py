@@ -27,10 +27,9 @@ class ConversationApp(App[None]):
 
 def talk(count: int) -> list[Entry]:
     """Questions and answers in turn, several lines each."""
-    return [
-        Entry("user", f"question {number}") if number % 2 == 0 else Entry.of_answer(answer(f"answer {number}\n\n- a\n- b"))
-        for number in range(count)
-    ]  # fmt: skip
+    asked = [Entry("user", f"question {number}") for number in range(count)]
+    answered = [Entry.of_answer(answer(f"answer {number}\n\n- a\n- b")) for number in range(count)]
+    return [(asked, answered)[number % 2][number] for number in range(count)]
 
 
 def seen(conversation: Conversation) -> list[str]:

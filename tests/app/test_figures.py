@@ -1,0 +1,123 @@
+"""Figures as words, the live figures and the transcript: all pure."""
+
+import pytest
+
+from app import figures
+from app.live import Meter
+from app.transcript import Entry, Transcript
+from engine.config import Message, Speculation
+from engine.stats import SpeculationStats, Verdict
+from tests.fakes_client import answer, one_round
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(92_871_040, "93 MB"), (999_999_999, "1000 MB"), (1_117_320_768, "1.1 GB"), (0, "0 MB")]
+)
+def test_sizes(count: int, said: str) -> None:
+    assert figures.size(count) == said
+
+
+def test_modes() -> None:
+    modes = [Speculation(), Speculation(mode="off"), Speculation(mode="fixed", length=3)]
+    assert [figures.mode(mode) for mode in modes] == ["auto", "off", "fixed 3"]
+
+
+def test_undefined_figures_are_a_dash() -> None:
+    assert (figures.speed(None), figures.share(None), figures.each(None)) == ("– tok/s", "–", "–")
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (Verdict(kind="identical"), "identical to the target alone"),
+        (Verdict(kind="clear", threshold=0.4), "no near ties"),
+        (Verdict(kind="near_ties", near_ties=[4]), "1 near tie"),
+        (Verdict(kind="near_ties", near_ties=[4, 9]), "2 near ties"),
+        (Verdict(kind="not_greedy"), ""),
+        (Verdict(kind="unmeasured"), ""),
+    ],
+)
+def test_verdicts(found: Verdict, said: str) -> None:
+    assert figures.verdict(found) == said
+
+
+def test_a_summary_without_drafts_says_nothing_of_them() -> None:
+    stats = answer("x").speculation
+    plain = SpeculationStats(
+        mode="off", length=None, width_limit=None, rule=stats.rule, rounds=3, drafted=0, accepted=0,
+        acceptance_rate=None, acceptance_per_test=None, mean_tokens_per_round=1.0, by_source={}, by_position=[], plan="",
+    )  # fmt: skip
+    assert (
+        figures.summary(answer("x", speculation=plain, verdict=Verdict(kind="not_greedy"))) == "1 tokens · 54.2 tok/s"
+    )
+
+
+def test_fit_takes_whole_parts_only() -> None:
+    assert [figures.fit(["one", "two", "three"], width, "·") for width in (2, 3, 7, 12, 13, 99)] == [
+        "", "one", "one·two", "one·two", "one·two·three", "one·two·three",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", range(8))
+def test_shorten_never_exceeds_its_width(width: int) -> None:
+    assert len(figures.shorten("a  b\nc def", width)) <= max(1, width)
+    assert figures.shorten("a  b\nc", 5) == "a b c"
+
+
+def test_live_figures_are_sums_over_the_last_two_seconds() -> None:
+    meter = Meter(window_ms=100.0)
+    meter.add(one_round(emitted=9, drafted=9, accepted=8, ms=90.0))
+    meter.add(one_round(emitted=3, drafted=4, accepted=2, ms=60.0))
+    live = meter.add(one_round(emitted=1, drafted=4, accepted=0, ms=40.0, context=77))
+    assert live.tps == pytest.approx(4 / 0.1)
+    assert live.acceptance == pytest.approx(2 / 8)
+    assert live.per_round == pytest.approx(2.0)
+    assert live.context == 77
+
+
+def test_one_long_round_is_enough_for_figures() -> None:
+    live = Meter(window_ms=10.0).add(one_round(emitted=2, drafted=0, accepted=0, ms=500.0))
+    assert (live.tps, live.acceptance, live.source) == (4.0, None, None)
+
+
+def test_the_source_is_that_of_the_last_draft_until_speculation_is_off() -> None:
+    meter = Meter()
+    assert meter.add(one_round(source="model")).source == "model"
+    assert meter.add(one_round(drafted=0, accepted=0, source=None)).source == "model"
+    off = one_round(drafted=0, accepted=0, source=None, speculation=Speculation(mode="off"))
+    assert meter.add(off).source is None
+
+
+def test_a_round_of_no_time_has_no_speed() -> None:
+    assert Meter().add(one_round(ms=0.0)).tps is None
+
+
+def test_the_transcript_gives_back_answers_as_their_ids() -> None:
+    talk = Transcript()
+    talk.add(Entry("user", "q"))
+    talk.add(Entry.of_answer(answer("yes", ids=[4, 5])))
+    talk.add(Entry("assistant", "half", ending="broken off"))
+    assert talk.messages() == (
+        Message(role="user", content="q"),
+        Message(role="assistant", content="yes", ids=(4, 5)),
+        Message(role="assistant", content="half"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("finish", "ending"),
+    [("stop", ""), ("cancelled", "stopped"), ("length", "cut off"), ("context_full", "context full")],
+)
+def test_how_an_answer_ended_is_flagged(finish: str, ending: str) -> None:
+    assert Entry.of_answer(answer("x", finish)).ending == ending  # type: ignore[arg-type]
+
+
+def test_dropping_the_answer_leaves_the_question() -> None:
+    talk = Transcript()
+    assert not talk.drop_answer()
+    talk.add(Entry("user", "q"))
+    talk.add(Entry("assistant", "a"))
+    assert talk.drop_answer()
+    assert [entry.text for entry in talk] == ["q"]
+    assert talk.drop_answer()
+    assert len(talk) == 1

@@ -1,0 +1,132 @@
+"""The window as a process: what it imports, what it weighs, how it ends, and what it leaves on faults."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app import tui
+from app.errors import UsageError
+from app.settings import Settings
+from app.shelf import ModelShelf
+from app.tui import ChatApp, lower_priority
+from tests.app.fakes_shelf import CONFIG, chat_app, setup, until
+from tests.fakes_client import FakeEngine
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("numpy", "llama_cpp", "torch", "transformers", "jinja2")
+
+CONVERSATION = f"""
+import asyncio, json, sys
+sys.path.insert(0, {str(ROOT)!r})
+import psutil
+from tests.app.fakes_shelf import chat_app, until
+from tests.fakes_client import finished, one_round, tokens
+import app.tui, app.shelf, engine.client
+
+async def main():
+    window, engine = chat_app()
+    async with window.run_test(size=(200, 60)) as pilot:
+        await until(pilot, lambda: window.screen.state == "ready")
+        for turn in range(3):
+            window.screen.prompt.text = "q"
+            await pilot.press("enter")
+            await until(pilot, lambda: window.screen.state == "writing")
+            text = "Some *text*.\\n\\n```python\\nx = 1\\n```\\n\\n" * 30
+            engine.client.send(tokens(text), one_round(), finished(text))
+            await until(pilot, lambda: window.screen.state == "ready")
+        heavy = [name for name in {HEAVY!r} if name in sys.modules]
+        return {{"rss": psutil.Process().memory_info().rss, "heavy": heavy}}
+
+print(json.dumps(asyncio.run(main())))
+"""
+
+
+def test_the_window_is_light_and_imports_nothing_heavy() -> None:
+    import json
+
+    done = subprocess.run([sys.executable, "-c", CONVERSATION], capture_output=True, text=True, check=True, timeout=120)
+    figures = json.loads(done.stdout)
+    assert figures["heavy"] == []
+    assert figures["rss"] < 120_000_000
+
+
+def test_the_window_is_imported_without_engines_and_models() -> None:
+    code = (
+        "import sys, app.tui; print([n for n in ('engine.client', 'models', 'numpy', 'cyclopts') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+async def test_a_fault_ends_in_one_line_and_a_private_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log" / "window.log"
+    app = ChatApp(setup(FakeEngine(), crash_log=log), CONFIG)
+
+    def broken() -> None:
+        raise RuntimeError("secret")
+
+    with pytest.raises(RuntimeError):
+        async with app.run_test() as pilot:
+            app.call_later(broken)
+            await pilot.pause()
+    shown = capsys.readouterr().err
+    assert str(log) in shown.replace("\n", "")
+    assert "Traceback" not in shown
+    assert "RuntimeError: secret" in log.read_text()
+    assert oct(log.stat().st_mode & 0o777) == "0o600"
+
+
+async def test_an_unwritable_log_hides_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    app = ChatApp(setup(FakeEngine(), crash_log=Path("/proc/nowhere/window.log")), CONFIG)
+    with pytest.raises(ZeroDivisionError):
+        async with app.run_test() as pilot:
+            app.call_later(lambda: 1 / 0)
+            await pilot.pause()
+    assert "fault of its own" in capsys.readouterr().err
+
+
+def test_the_window_needs_a_terminal_to_draw_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull, "w") as null:
+        monkeypatch.setattr(sys, "__stderr__", null)
+        with pytest.raises(UsageError, match="redirect"):
+            tui.run(Settings(demo=True))
+
+
+def test_the_priority_is_lowered_moderately() -> None:
+    code = f"import sys, os; sys.path.insert(0, {str(ROOT)!r}); from app.tui import lower_priority; a = os.nice(0); lower_priority(); print(os.nice(0) - a)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 5 <= int(done.stdout) <= 10
+    assert callable(lower_priority)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals of a POSIX system")
+async def test_the_signals_that_end_a_terminal_end_the_window() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.screen.state == "ready")  # type: ignore[attr-defined]
+        app._leave()
+        await asyncio.wait_for(app._task, 2)  # type: ignore[arg-type]
+    assert engine.client.closed
+
+
+def test_the_shelf_offers_the_pairs_of_the_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PACELINE_HOME", str(tmp_path))
+    shelf = ModelShelf(Settings())
+    assert shelf.config() is None
+    offers = {offer.id: offer for offer in shelf.offers()}
+    assert list(offers) == ["coder", "tiny"]
+    assert offers["coder"].bytes > 1_500_000_000
+    assert 1_600_000_000 < offers["coder"].memory < 6_000_000_000
+    assert offers["tiny"].memory < offers["coder"].memory
+    assert offers["tiny"].available > 0
+
+
+def test_the_shelf_takes_the_demo_without_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PACELINE_HOME", str(tmp_path))
+    config = ModelShelf(Settings(demo=True)).config()
+    assert config is not None
+    assert config.backend == "demo"
