@@ -1,6 +1,5 @@
 """A prompt's control tokens are the template's own, its text is the messages', and answers come back as their ids."""
 
-import ctypes
 import functools
 import random
 from collections.abc import Iterator, Sequence
@@ -339,10 +338,6 @@ class RealVocabulary:
 
 @pytest.fixture(scope="module")
 def real(tiny_path: Path) -> Iterator[RealVocabulary]:
-    import llama_cpp as lib
-
-    quiet = lib.llama_log_callback(lambda level, text, data: None)
-    lib.llama_log_set(quiet, ctypes.c_void_p(0))
     vocabulary = RealVocabulary(tiny_path)
     yield vocabulary
     vocabulary.close()
