@@ -81,8 +81,6 @@ class ChatApp(App[None]):
 
     async def action_quit(self) -> None:
         """End the engine, whatever it does, and leave."""
-        if isinstance(self.screen, FirstRunScreen):
-            self.screen.stop_fetching()
         if self._chat is not None:
             await self._chat.bridge.close()
         self.exit()

@@ -282,7 +282,7 @@ class ChatScreen(Screen[None]):
 
     @on(Bridge.EngineDied)
     async def _died(self, event: Bridge.EngineDied) -> None:
-        await self._broken(f"{event.error} (F5 starts the engine again)", "dead")
+        await self._broken(f"{event.error} (F5)", "dead")
 
     async def _broken(self, why: str, state: State) -> None:
         """Keep what there is of an answer; give an unanswered question back to the prompt; say why."""

@@ -140,8 +140,8 @@ class FirstRunScreen(Screen[None]):
             self._cancelled.set()
             self.bar.progress = Progress("Stopping", 0.0, "…")
 
-    def stop_fetching(self) -> None:
-        """Stop the download because the window closes."""
+    def on_unmount(self) -> None:
+        """Stop the download where the window closes."""
         self._cancelled.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -341,7 +341,7 @@ async def test_a_dead_engine_leaves_conversation_and_half_answer_and_a_key_resta
         assert questions(screen) == ["q"]
         assert shown(screen) == ["half"]
         assert receipts(screen) == ["broken off"]
-        assert notices(screen) == ["the engine died (SIGKILL): start it again (F5 starts the engine again)"]
+        assert notices(screen) == ["the engine died (SIGKILL): start it again (F5)"]
         screen.prompt.text = "next"
         await pilot.press("enter")
         await pilot.pause()

@@ -45,7 +45,8 @@ def test_a_summary_without_drafts_says_nothing_of_them() -> None:
     stats = answer("x").speculation
     plain = SpeculationStats(
         mode="off", length=None, width_limit=None, rule=stats.rule, rounds=3, drafted=0, accepted=0,
-        acceptance_rate=None, acceptance_per_test=None, mean_tokens_per_round=1.0, by_source={}, by_position=[], plan="",
+        acceptance_rate=None, acceptance_per_test=None, mean_tokens_per_round=1.0, by_source={}, by_position=[],
+        plan="",
     )  # fmt: skip
     assert (
         figures.summary(answer("x", speculation=plain, verdict=Verdict(kind="not_greedy"))) == "1 tokens · 54.2 tok/s"

@@ -153,7 +153,7 @@ async def test_quitting_stops_the_download() -> None:
         await begun(pilot, shelf)
         await pilot.press("ctrl+q")
         await asyncio.wait_for(app._task, 2)  # type: ignore[arg-type]
-        assert await asyncio.to_thread(shelf.was_cancelled.wait, 2)
+    assert await asyncio.to_thread(shelf.was_cancelled.wait, 2)
 
 
 async def test_a_pair_that_does_not_fit_is_marked_and_can_still_be_chosen() -> None:

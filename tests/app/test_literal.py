@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from textual.app import App
 from textual.pilot import Pilot
 
 from app.screens.chat import ChatScreen
@@ -15,19 +14,18 @@ from app.setup import Offer
 from app.tui import ChatApp
 from app.widgets.answer import AnswerMessage
 from app.widgets.notice import Notice
-from app.widgets.pair_card import PairCard
 from app.widgets.prose import Prose
 from app.widgets.user_message import UserMessage
 from engine.detokenize import sanitize
 from engine.errors import EngineError
 from engine.events import Loaded, Loading
 from tests.app.fakes_shelf import FakeShelf, chat_app, setup, until
-from tests.fakes_client import LOADED, FakeClient, FakeEngine, finished, one_round, tokens
+from tests.fakes_client import FakeClient, FakeEngine, finished, one_round, tokens
 
 MARKUP = ["[/]", "[bold", "[0] x", "[b + ... [/#888888]", "[@click=app.quit]press[/]", "\\[x] [$primary]", "[link=x]"]
 CONTROL = [
-    "\x1b]52;c;aGk=\x07", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\y", "\x1b[2J", "\x1b[6n", "\x1bPq\x1b\\", "\x9b2J\x9d",
-    "\x1b]unterminated", "\x1b[?1000h", "a\x00b\x08c\x7f", "\r\x0b\x0c",
+    "\x1b]52;c;aGk=\x07", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\y", "\x1b[2J", "\x1b[6n", "\x1bPq\x1b\\",
+    "\x9b2J\x9d", "\x1b]unterminated", "\x1b[?1000h", "a\x00b\x08c\x7f", "\r\x0b\x0c",
 ]  # fmt: skip
 PACKAGE = Path(__file__).resolve().parents[2] / "app"
 

@@ -10,9 +10,9 @@ from textual.widgets import Markdown
 from app.widgets.prose import FINISHED_CODE, STREAMED_CODE, Prose, ProseFence, parser, plain
 
 PIECES = [
-    "word ", "**bold", "**", "`code", "`", "\n", "\n\n", "# ", "## head", "- item", "  - deeper", "1. one", "```python", "```",
-    "| a | b |", "|---|---|", "| 1 |", "|", "> quote", "---", "![x](y)", "[l](http://e.x)", "<div>", "    indented", "~~", "\t",
-    "***", "[0]: z", "\\", "&amp;", "é", "汉字", "🙂", "\u2028",
+    "word ", "**bold", "**", "`code", "`", "\n", "\n\n", "# ", "## head", "- item", "  - deeper", "1. one", "```python",
+    "```", "| a | b |", "|---|---|", "| 1 |", "|", "> quote", "---", "![x](y)", "[l](http://e.x)", "<div>",
+    "    indented",    "~~", "\t", "***", "[0]: z", "\\", "&amp;", "é", "汉字", "🙂", "\u2028",
 ]  # fmt: skip
 
 

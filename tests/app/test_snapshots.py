@@ -123,7 +123,6 @@ def test_snapshot_first_run_fetching(snap_compare: Compare) -> None:
     async def run(pilot: Pilot[None]) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: "500 MB" in str(pilot.app.screen.bar.render()))  # type: ignore[attr-defined]
-        pilot.app.screen.stop_fetching()  # type: ignore[attr-defined]
 
     assert snap_compare(app, run_before=run)
 
@@ -152,7 +151,7 @@ def test_snapshot_draft_refused(snap_compare: Compare) -> None:
 
 
 def test_snapshot_engine_died(snap_compare: Compare) -> None:
-    """The half answer flagged in the warning colour; one red line that says why; the key that restarts at the bottom."""
+    """The half answer flagged in the warning colour; one red line that says why; F5 at the bottom."""
     app, engine = chat_app()
     died = HostDied("the engine died (SIGKILL): out of memory; start it again")
     steps = asking(engine, sends(engine, tokens(ANSWER[:40]), one_round()), sends(engine, died, until_state="dead"))

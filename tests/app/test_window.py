@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from app import tui
 from app.errors import UsageError
 from app.settings import Settings
 from app.shelf import ModelShelf
-from app.tui import ChatApp, lower_priority
+from app.tui import ChatApp
 from tests.app.fakes_shelf import CONFIG, chat_app, setup, until
 from tests.fakes_client import FakeEngine
 
@@ -62,6 +63,12 @@ def test_the_window_is_imported_without_engines_and_models() -> None:
     assert done.stdout.strip() == "[]"
 
 
+async def failing(app: ChatApp, fault: Callable[[], object]) -> None:
+    async with app.run_test() as pilot:
+        app.call_later(fault)
+        await pilot.pause()
+
+
 async def test_a_fault_ends_in_one_line_and_a_private_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "log" / "window.log"
     app = ChatApp(setup(FakeEngine(), crash_log=log), CONFIG)
@@ -70,9 +77,7 @@ async def test_a_fault_ends_in_one_line_and_a_private_log(tmp_path: Path, capsys
         raise RuntimeError("secret")
 
     with pytest.raises(RuntimeError):
-        async with app.run_test() as pilot:
-            app.call_later(broken)
-            await pilot.pause()
+        await failing(app, broken)
     shown = capsys.readouterr().err
     assert str(log) in shown.replace("\n", "")
     assert "Traceback" not in shown
@@ -83,9 +88,7 @@ async def test_a_fault_ends_in_one_line_and_a_private_log(tmp_path: Path, capsys
 async def test_an_unwritable_log_hides_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
     app = ChatApp(setup(FakeEngine(), crash_log=Path("/proc/nowhere/window.log")), CONFIG)
     with pytest.raises(ZeroDivisionError):
-        async with app.run_test() as pilot:
-            app.call_later(lambda: 1 / 0)
-            await pilot.pause()
+        await failing(app, lambda: 1 / 0)
     assert "fault of its own" in capsys.readouterr().err
 
 
@@ -97,10 +100,9 @@ def test_the_window_needs_a_terminal_to_draw_on(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_priority_is_lowered_moderately() -> None:
-    code = f"import sys, os; sys.path.insert(0, {str(ROOT)!r}); from app.tui import lower_priority; a = os.nice(0); lower_priority(); print(os.nice(0) - a)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 5 <= int(done.stdout) <= 10
-    assert callable(lower_priority)
+    code = "import os; from app.tui import lower_priority; lower_priority(); print(os.nice(0))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert 5 <= int(done.stdout) - os.nice(0) <= 10
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals of a POSIX system")
