@@ -12,7 +12,7 @@ from pathlib import Path
 from common import ask, engine, header, model_path, spec
 from prompts import ALL
 
-from engine.backends.llamacpp import quantize
+from engine.backends.llamacpp_library import quantize
 from engine.config import Sampling
 
 SAMPLINGS = {"greedy": Sampling(temperature=0), "T=0.8 seed 7": Sampling(temperature=0.8, seed=7)}
