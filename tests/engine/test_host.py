@@ -58,6 +58,13 @@ async def test_loading_tells_how_far_it_is(tmp_path: Path) -> None:
     assert [type(event) for event in events] == [Loading, Loaded]
 
 
+async def test_a_request_that_cannot_be_sent_leaves_nothing_to_wait_for(tmp_path: Path) -> None:
+    async with await start(tmp_path) as client:
+        with pytest.raises(ConfigError):
+            await collect(client, "half a surrogate \ud800")
+        assert isinstance((await asyncio.wait_for(collect(client, "3"), 30))[-1], Finished)
+
+
 async def test_asking_before_loading_is_an_error(tmp_path: Path) -> None:
     async with await start(tmp_path, target=None) as client:
         with pytest.raises(ConfigError, match="load one first"):
