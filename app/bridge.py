@@ -1,7 +1,7 @@
 """The one place where the window meets the engine: awaits its events and posts them on as messages.
 
-At most one message with new text in any `frame_s`, however many rounds there are; what is posted is in order, and the
-last message of an answer carries the whole of it.
+Messages with new text come no faster than `app.pace` allows, however many rounds there are; what is posted is in
+order, and the last message of an answer carries the whole of it.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 from app.live import Live, Meter
+from app.pace import Pace
 from engine.config import EngineConfig, Request, Speculation
 from engine.errors import EngineError, HostDied
 from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading, Tokens
@@ -112,7 +113,7 @@ class Bridge:
         error: HostDied
 
     def __init__(self, pump: MessagePump, start: Starter, log: Path, frame_s: float = FRAME_S) -> None:
-        self._pump, self._start, self._log, self._frame_s = pump, start, log, frame_s
+        self._pump, self._start, self._log, self._pace = pump, start, log, Pace(frame_s)
         self._client: Client | None = None
         self._text: list[str] = []
         self._live: Live | None = None
@@ -162,7 +163,7 @@ class Bridge:
     def _plan_flush(self) -> None:
         if self._due is None:
             loop = asyncio.get_running_loop()
-            self._due = loop.call_at(max(loop.time(), self._last + self._frame_s), self._flush)
+            self._due = loop.call_at(max(loop.time(), self._last + self._pace.interval_s), self._flush)
 
     def _flush(self) -> None:
         if self._due is not None:
@@ -172,6 +173,7 @@ class Bridge:
         self._text.clear()
         self._live = None
         if text or live:
+            self._pace.updated()
             self._last = asyncio.get_running_loop().time()
             self._pump.post_message(self.TextStreamed(text, live))
 

@@ -217,7 +217,7 @@ class ChatScreen(Screen[None]):
 
     @on(Bridge.LoadProgressed)
     def _loading(self, event: Bridge.LoadProgressed) -> None:
-        self.status.progress = Progress(event.event.what, event.event.share)
+        self.status.progress = Progress(f"Loading: {event.event.what}", event.event.share)
 
     @on(Bridge.PairLoaded)
     async def _loaded(self, event: Bridge.PairLoaded) -> None:
@@ -241,7 +241,7 @@ class ChatScreen(Screen[None]):
         share = read.done / read.total if read.total else 1.0
         self.status.progress = Progress(what, share, f"{read.done:,} / {read.total:,} tokens")
         if read.model == "target":
-            self.status.receipt = (read.reused, read.done)
+            self.status.receipt = (read.reused, max(0, read.done - read.reused))
 
     @on(Bridge.TextStreamed)
     async def _streamed(self, event: Bridge.TextStreamed) -> None:

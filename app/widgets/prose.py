@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widgets import Markdown
 from textual.widgets._markdown import MarkdownFence, MarkdownTable, MarkdownTableCellContents, MarkdownTableContent
 
+from app.widgets.prose_list import FlatBullets, FlatNumbers
 from engine.detokenize import sanitize
 
 STREAMED_CODE = 3_000
@@ -91,7 +92,14 @@ class ProseTable(MarkdownTable):
 class Prose(Markdown):
     """Markdown of a model."""
 
-    BLOCKS = {**Markdown.BLOCKS, "fence": ProseFence, "code_block": ProseFence, "table_open": ProseTable}
+    BLOCKS = {
+        **Markdown.BLOCKS,
+        "fence": ProseFence,
+        "code_block": ProseFence,
+        "table_open": ProseTable,
+        "bullet_list_open": FlatBullets,
+        "ordered_list_open": FlatNumbers,
+    }
 
     @dataclass
     class LinkChosen(Message):

@@ -108,7 +108,7 @@ async def test_the_status_line_is_live() -> None:
         assert " ".join(first.split()) == (
             "auto 50.0 tok/s · 50 % accepted · 3.0 a round · by lookup context 120 / 8,192"
         )
-        assert " ".join(second.split()) == "lookup up to 7: +61 % reused 100 · read 1,024"
+        assert " ".join(second.split()) == "lookup up to 7: +61 % reused 100 · read 924"
         engine.client.send(finished("x"))
         await until(pilot, lambda: screen.state == "ready")
         assert "54.2 tok/s · 67 % accepted · 1.9 a round" in str(screen.status.render())
@@ -238,7 +238,7 @@ async def test_a_question_asked_while_loading_is_answered_once_the_pair_is_there
     client.gate.clear()
     app, engine = chat_app(client)
     async with app.run_test() as pilot:
-        await until(pilot, lambda: engine.started and chat(app).status.progress.label == "target")
+        await until(pilot, lambda: engine.started and chat(app).status.progress.label == "Loading: target")
         screen = chat(app)
         assert "50 %" in str(screen.status.render())
         screen.prompt.text = "early"

@@ -14,9 +14,8 @@ from app.setup import Offer
 from app.tui import ChatApp
 from app.widgets.answer import AnswerMessage
 from app.widgets.notice import Notice
-from app.widgets.prose import Prose
+from app.widgets.prose import Prose, plain
 from app.widgets.user_message import UserMessage
-from engine.detokenize import sanitize
 from engine.errors import EngineError
 from engine.events import Loaded, Loading
 from tests.app.fakes_shelf import FakeShelf, chat_app, setup, until
@@ -53,7 +52,7 @@ async def say(pilot: Pilot[None], app: ChatApp, engine: FakeEngine, text: str) -
         engine.client.send(tokens(letter), one_round(plan=text))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-    await until(pilot, lambda: screen.query(AnswerMessage).last().query_one(Prose).source == sanitize(text))
+    await until(pilot, lambda: screen.query(AnswerMessage).last().query_one(Prose).source == plain(text))
     engine.client.send(finished(text, notes=[text]))
     await until(pilot, lambda: screen.state == "ready")
     await pilot.pause()

@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.widgets import Markdown
 
 from app.widgets.prose import FINISHED_CODE, STREAMED_CODE, Prose, ProseFence, parser, plain
+from app.widgets.prose_list import FlatBullets, FlatNumbers, Hanging
 
 PIECES = [
     "word ", "**bold", "**", "`code", "`", "\n", "\n\n", "# ", "## head", "- item", "  - deeper", "1. one", "```python",
@@ -21,8 +22,12 @@ class ProseApp(App[None]):
         yield Prose(streaming=True)
 
 
+def drawn(visual: object) -> str:
+    return visual.laid_out(60).plain if isinstance(visual, Hanging) else str(visual)
+
+
 def blocks(prose: Prose) -> list[tuple[str, str]]:
-    return [(type(block).__name__, str(block.render())) for block in prose.query("MarkdownBlock")]
+    return [(type(block).__name__, drawn(block.render())) for block in prose.query("MarkdownBlock")]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -48,6 +53,12 @@ async def test_any_pieces_can_be_streamed(seed: int) -> None:
         assert blocks(prose) == blocks(fresh) != []
 
 
+def drawn_at(block: FlatBullets | FlatNumbers, width: int) -> str:
+    visual = block.render()
+    assert isinstance(visual, Hanging)
+    return visual.laid_out(width).plain
+
+
 async def test_a_table_grows_as_it_is_streamed() -> None:
     text = "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n| 5 | 6 |\n"
     app = ProseApp()
@@ -58,6 +69,51 @@ async def test_a_table_grows_as_it_is_streamed() -> None:
         await pilot.pause()
         cells = [str(cell.render()) for cell in prose.query("MarkdownTableCellContents")]
         assert cells == ["a", "b", "1", "2", "3", "4", "5", "6"]
+
+
+async def test_lists_hang_and_nest_in_one_widget() -> None:
+    text = "- one **two** three four five six seven eight nine ten\n  - deep\n    1. deeper\n- \n- end\n\n  more\n"
+    app = ProseApp()
+    async with app.run_test(size=(30, 30)) as pilot:
+        prose = app.query_one(Prose)
+        for letter in text:
+            await prose.append(letter)
+        await pilot.pause()
+        (only,) = prose.query("MarkdownBlock")
+        assert isinstance(only, FlatBullets)
+        assert drawn_at(only, 20) == (
+            " • one two three\n   four five six\n   seven eight nine\n   ten\n"
+            "    ▪ deep\n       1. deeper\n • \n • end\n   more"
+        )
+        assert only.size.height == drawn_at(only, only.content_size.width).count("\n") + 1
+        only.text_select_all()
+        assert "deeper" in (app.screen.get_selected_text() or "")
+
+
+async def test_numbers_go_on_from_the_first_and_stand_flush_right() -> None:
+    app = ProseApp()
+    async with app.run_test() as pilot:
+        prose = app.query_one(Prose)
+        await prose.update("9. a\n1. b\n1. [c](http://e.x)")
+        await pilot.pause()
+        (only,) = prose.query("MarkdownBlock")
+        assert isinstance(only, FlatNumbers)
+        assert drawn_at(only, 20) == "  9. a\n 10. b\n 11. c"
+        await pilot.click(FlatNumbers, offset=(5, 2))
+        assert prose.query(FlatNumbers)
+
+
+async def test_a_list_with_code_in_it_is_left_to_widgets_also_when_it_gets_it_late() -> None:
+    text = "- plain\n- with\n  ```py\n  x\n  ```\n"
+    app = ProseApp()
+    async with app.run_test() as pilot:
+        prose = app.query_one(Prose)
+        for letter in text:
+            await prose.append(letter)
+        await prose.update(text)
+        await pilot.pause()
+        assert prose.query_one(ProseFence).code == "x"
+        assert not prose.query_one(FlatBullets).flat
 
 
 async def test_no_language_is_ever_guessed(monkeypatch: pytest.MonkeyPatch) -> None:

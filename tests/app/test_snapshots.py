@@ -96,7 +96,7 @@ def test_snapshot_streaming(snap_compare: Compare, size: tuple[int, int]) -> Non
     rounds = [
         one_round(source="model", plan="draft model up to 5: +48 %; lookup: no match of 3 or more in 812 tokens")
     ] * 3
-    steps = asking(engine, sends(engine, reading(22, 22, reused=790), tokens(ANSWER[:160]), *rounds))
+    steps = asking(engine, sends(engine, reading(812, 812, reused=790), tokens(ANSWER[:160]), *rounds))
     assert snap_compare(app, terminal_size=size, run_before=steps)
 
 
@@ -129,7 +129,7 @@ def test_snapshot_first_run_fetching(snap_compare: Compare) -> None:
 
 def test_snapshot_loading(snap_compare: Compare) -> None:
     """A bar at two fifths in the second line of figures, no pair at the top right yet."""
-    client = FakeClient([Loading(what="Loading the target", share=0.4), LOADED])
+    client = FakeClient([Loading(what="target", share=0.4), LOADED])
     client.gate.clear()
     app, _ = chat_app(client)
 
