@@ -21,8 +21,6 @@ from engine.errors import EngineError, HostDied
 from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading, Tokens
 from engine.stats import Answer
 
-FRAME_S = 1 / 30
-"""Least time between two updates of the screen by the answer being written."""
 CLOSE_S = 1.9
 """Longest wait for the engine when the window closes; it kills its process a little before."""
 
@@ -112,8 +110,8 @@ class Bridge:
 
         error: HostDied
 
-    def __init__(self, pump: MessagePump, start: Starter, log: Path, frame_s: float = FRAME_S) -> None:
-        self._pump, self._start, self._log, self._pace = pump, start, log, Pace(frame_s)
+    def __init__(self, pump: MessagePump, start: Starter, log: Path, pace: Pace) -> None:
+        self._pump, self._start, self._log, self._pace = pump, start, log, pace
         self._client: Client | None = None
         self._text: list[str] = []
         self._live: Live | None = None

@@ -8,6 +8,8 @@ a core, as far as `most_s` allows.
 import time
 from collections.abc import Callable
 
+FRAME_S = 1 / 30
+"""Least time between two updates of the screen by the answer being written."""
 SHARE = 0.25
 """Part of one core that the window may take while an answer is written."""
 MOST_S = 0.5

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from app.bridge import FRAME_S, Starter, start_engine
+from app.bridge import Starter, start_engine
+from app.pace import FRAME_S
 from app.widgets.prompt import QUIET_S
 from engine.config import EngineConfig, Request
 

@@ -16,6 +16,7 @@ from textual.widgets import Footer
 
 from app.bridge import Bridge
 from app.live import Live
+from app.pace import Pace
 from app.setup import Setup
 from app.transcript import Entry, Transcript
 from app.widgets.bar import Progress
@@ -73,7 +74,7 @@ class ChatScreen(Screen[None]):
         self._setup, self._config = setup, config
         self.transcript = Transcript()
         self.speculation = setup.request.speculation
-        self.bridge = Bridge(self, setup.start, setup.log, setup.frame_s)
+        self.bridge = Bridge(self, setup.start, setup.log, Pace(setup.frame_s))
         self._partial: list[str] = []
         self._due = False
         """Whether the last question waits for the engine to be ready."""

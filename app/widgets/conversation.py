@@ -118,12 +118,8 @@ class Conversation(VerticalScroll):
         """Close the open answer with the entry that it became."""
         answer, self._answer = self._answer, None
         self._entries.append(entry)
-        if answer is None:
-            return
-        place = None if self.following else self.scroll_y
-        await answer.finish(entry)
-        if place is not None:
-            self.call_after_refresh(self.scroll_to, y=place, animate=False)
+        if answer is not None:
+            await answer.finish(entry)
 
     async def notice(self, text: str, tone: Tone = "note") -> None:
         """Say something of the program's own after the last message."""

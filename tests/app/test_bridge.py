@@ -6,6 +6,7 @@ from pathlib import Path
 from textual.message import Message
 
 from app.bridge import Bridge
+from app.pace import Pace
 from engine.config import EngineConfig, Request, Speculation
 from engine.errors import HostDied, LoadFailed, PromptTooLong
 from engine.events import Loading
@@ -34,7 +35,7 @@ class Pump:
 
 def bridge(*clients: FakeClient, frame_s: float = 0.0) -> tuple[Bridge, Pump, FakeEngine]:
     pump, engine = Pump(), FakeEngine(*clients)
-    return Bridge(pump, engine, Path("log"), frame_s), pump, engine  # type: ignore[arg-type]
+    return Bridge(pump, engine, Path("log"), Pace(frame_s)), pump, engine  # type: ignore[arg-type]
 
 
 async def turns(count: int = 20) -> None:
@@ -100,6 +101,21 @@ async def test_a_thousand_rounds_within_a_frame_make_two_posts() -> None:
     last = [message for message in pump.posted if isinstance(message, Bridge.TextStreamed)][-1]
     assert last.live is not None
     assert last.live.context == 999
+
+
+async def test_each_post_of_text_is_told_to_the_pace() -> None:
+    class Counting(Pace):
+        updates = 0
+
+        def updated(self) -> None:
+            self.updates += 1
+
+    pump, engine, pace = Pump(), FakeEngine(), Counting(0.0)
+    one = Bridge(pump, engine, Path("log"), pace)  # type: ignore[arg-type]
+    await one.load(CONFIG)
+    engine.client.send(tokens("a"), one_round(), finished("a"))
+    await one.answer(REQUEST)
+    assert pace.updates == len(pump.texts()) == 1
 
 
 async def test_text_that_came_before_a_failure_is_posted_before_it() -> None:

@@ -130,7 +130,7 @@ async def test_the_view_follows_the_answer() -> None:
 
 async def test_a_reader_who_scrolled_up_stays_where_they_are_also_at_the_end() -> None:
     app = ConversationApp()
-    text = "".join(f"line {number}\n\n" for number in range(80))
+    text = "".join(f"line {number}\n\n" for number in range(500))
     async with app.run_test(size=(60, 12)) as pilot:
         conversation = app.conversation
         await conversation.begin()
