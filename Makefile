@@ -9,6 +9,7 @@ PULL   := PACELINE_HOME=$(MODELS) $(BIN)/paceline models pull
 TINY   := $(MODELS)/data/models/smollm2-135m-q4_1.gguf
 TARGET := $(MODELS)/data/models/qwen2.5-coder-1.5b-q4_k_m.gguf
 DRAFT  := $(MODELS)/data/models/qwen2.5-coder-0.5b-q4_k_m.gguf
+BENCHES := $(filter-out %/common.py %/prompts.py,$(wildcard tests/bench/*.py))
 TEST_ENV := PACELINE_TEST_TINY=$(TINY) PACELINE_TEST_TARGET=$(TARGET) PACELINE_TEST_DRAFT=$(DRAFT)
 
 .PHONY: chat test test-pair check format snapshots bench clean
@@ -36,7 +37,7 @@ snapshots: $(VENV)/.installed-dev   ## take the pictures of the window anew
 	$(BIN)/pytest -q tests/app -k snapshot --snapshot-update
 
 bench: $(VENV)/.installed-dev $(TINY) $(TARGET) $(DRAFT)    ## every figure of BENCHMARKS.md, about half an hour
-	for script in tests/bench/[a-z]*.py; do echo "== $$script"; $(TEST_ENV) $(BIN)/python $$script || exit 1; done
+	for script in $(BENCHES); do echo "== $$script"; $(TEST_ENV) $(BIN)/python $$script || exit 1; done
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
