@@ -140,7 +140,6 @@ class Conversation(VerticalScroll):
         start = max(0, self._first - STEP)
         if start == self._first:
             return
-        self.release_anchor()
         from_end = self.virtual_size.height - self.scroll_y
         widgets = [self._widget(entry) for entry in self._entries[start : self._first]]
         self._first = start

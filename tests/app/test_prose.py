@@ -142,6 +142,10 @@ async def test_long_code_stays_without_colours(streaming: bool, limit: int) -> N
         assert long.spans == []
 
 
+def test_text_is_shown_with_one_kind_of_line_end_and_no_control_characters() -> None:
+    assert plain("a\u2028b\u2029c\nd\x1be") == "a\nb\nc\nd␛e"
+
+
 def test_line_ends_are_kept() -> None:
     tokens = parser().parse("one\ntwo  \nthree")[1].children or []
     assert [token.type for token in tokens] == ["text", "hardbreak", "text", "hardbreak", "text"]
