@@ -74,10 +74,9 @@ class ChatApp(App[None]):
 
     @on(FirstRunScreen.PairFetched)
     async def _fetched(self, event: FirstRunScreen.PairFetched) -> None:
-        """Go on into the chat; a pair that cannot be loaded after all leaves the choice open."""
-        if (config := self.setup.shelf.config(event.pair)) is not None:
-            self.add_mode("chat", lambda: self._open(config))
-            await self.switch_mode("chat")
+        """Go on into the chat."""
+        self.add_mode("chat", lambda: self._open(event.config))
+        await self.switch_mode("chat")
 
     async def action_quit(self) -> None:
         """End the engine, whatever it does, and leave."""

@@ -15,7 +15,6 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from app.bridge import Bridge
-from app.live import Live
 from app.pace import Pace
 from app.setup import Setup
 from app.transcript import Entry, Transcript
@@ -218,13 +217,12 @@ class ChatScreen(Screen[None]):
 
     @on(Bridge.LoadProgressed)
     def _loading(self, event: Bridge.LoadProgressed) -> None:
-        self.status.progress = Progress(f"Loading: {event.event.what}", event.event.share)
+        self.status.loading(event.event)
 
     @on(Bridge.PairLoaded)
     async def _loaded(self, event: Bridge.PairLoaded) -> None:
         self.title_bar.loaded = event.event
-        self.status.progress = None
-        self.status.context = (0, event.event.n_ctx)
+        self.status.loaded(event.event)
         for note in event.event.notes:
             await self.conversation.notice(note)
         self.state = "ready"
@@ -235,44 +233,26 @@ class ChatScreen(Screen[None]):
     @on(Bridge.PromptRead)
     def _reading(self, event: Bridge.PromptRead) -> None:
         """How far the prompt is read; what a draft catches up on later is no news."""
-        read = event.event
-        if self.state != "writing" or self._partial:
-            return
-        what = "Reading" if read.model == "target" else "Reading (draft)"
-        share = read.done / read.total if read.total else 1.0
-        self.status.progress = Progress(what, share, f"{read.done:,} / {read.total:,} tokens")
-        if read.model == "target":
-            self.status.receipt = (read.reused, max(0, read.done - read.reused))
+        if self.state == "writing" and not self._partial:
+            self.status.reading(event.event)
 
     @on(Bridge.TextStreamed)
     async def _streamed(self, event: Bridge.TextStreamed) -> None:
-        if self.state != "writing":
-            return
-        self.status.progress = None
-        if event.live is not None:
-            self._figures(event.live)
-        self._partial.append(event.text)
-        await self.conversation.write(event.text)
-
-    def _figures(self, live: Live) -> None:
-        self.status.live = live
-        if self.status.context is not None:
-            self.status.context = (live.context, self.status.context[1])
+        if self.state == "writing":
+            self.status.writing(event.live)
+            self._partial.append(event.text)
+            await self.conversation.write(event.text)
 
     @on(Bridge.AnswerFinished)
     async def _finished(self, event: Bridge.AnswerFinished) -> None:
         if self.state != "writing":
             return
-        answer = event.answer
-        self.status.receipt = (answer.cache.target.reused, answer.cache.target.read)
-        if self.status.live is not None:
-            self.status.live = self.status.live.ended(answer)
-        await self._close_answer(Entry.of_answer(answer))
-        for note in answer.notes:
+        self.status.finished(event.answer)
+        await self._close_answer(Entry.of_answer(event.answer))
+        for note in event.answer.notes:
             await self.conversation.notice(note)
 
     async def _close_answer(self, entry: Entry) -> None:
-        self.status.progress = None
         self.transcript.add(entry)
         await self.conversation.finish(entry)
         self.state = "ready"

@@ -22,6 +22,7 @@ from app.setup import Fetched, Offer, Shelf
 from app.themes import MUTED
 from app.widgets.bar import Bar, Progress
 from app.widgets.pair_card import PairCard
+from engine.config import EngineConfig
 from engine.detokenize import sanitize
 
 
@@ -38,9 +39,9 @@ class FirstRunScreen(Screen[None]):
 
     @dataclass
     class PairFetched(Message):
-        """All models of a pair are installed."""
+        """All models of a pair are installed; this is how to load it."""
 
-        pair: str
+        config: EngineConfig
 
     @dataclass
     class FetchProgressed(Message):
@@ -55,7 +56,7 @@ class FirstRunScreen(Screen[None]):
         super().__init__()
         self._shelf, self._offers = shelf, offers
         self._cancelled = threading.Event()
-        self._fetching: Worker[None] | None = None
+        self._fetching: Worker[EngineConfig] | None = None
         self._reported = ("", -1)
 
     def compose(self) -> ComposeResult:
@@ -91,8 +92,15 @@ class FirstRunScreen(Screen[None]):
         self._say("")
         self._enter(True)
         self.bar.progress = Progress(f"Preparing {event.offer.title}", 0.0)
-        work = partial(self._shelf.fetch, event.offer.id, self._report, self._cancelled.is_set)
-        self._fetching = self.run_worker(work, name=event.offer.id, thread=True, exit_on_error=False)
+        work = partial(self._work, event.offer.id, self._cancelled)
+        self._fetching = self.run_worker(work, thread=True, exit_on_error=False)
+
+    def _work(self, pair: str, cancelled: threading.Event) -> EngineConfig:
+        """In a thread: fetch, and find out how to load it."""
+        self._shelf.fetch(pair, self._report, cancelled.is_set)
+        config = self._shelf.config(pair)
+        assert config is not None
+        return config
 
     def _report(self, fetched: Fetched) -> None:
         """From the thread of the download: each step of half a per cent once."""
@@ -120,7 +128,7 @@ class FirstRunScreen(Screen[None]):
         self.bar.progress = None
         self._enter(False)
         if worker.state is WorkerState.SUCCESS:
-            self.post_message(self.PairFetched(worker.name))
+            self.post_message(self.PairFetched(worker.result))
         elif self._cancelled.is_set():
             self._say("Stopped. What was downloaded is kept; Enter goes on from there.")
         elif worker.error is not None:

@@ -1,6 +1,6 @@
 """Two lines of figures: how fast, how well the drafts hold, how full the context is, and why it drafts as it does.
 
-It shows what it is given and computes nothing; a repaint never changes the layout.
+It shows the records it is given; a repaint never changes the layout.
 """
 
 from textual.content import Content
@@ -13,6 +13,8 @@ from app.themes import MUTED
 from app.widgets.bar import Progress, draw
 from engine.config import Speculation
 from engine.detokenize import sanitize
+from engine.events import Loaded, Loading, Reading
+from engine.stats import Answer
 
 GAP = " · "
 
@@ -29,6 +31,38 @@ class StatusLine(Widget):
     """Prompt tokens that the target reused and read."""
     progress: reactive[Progress | None] = reactive(None)
     """What is under way; it takes the second line."""
+
+    def loading(self, event: Loading) -> None:
+        """Show how far the load is."""
+        self.progress = Progress(f"Loading: {event.what}", event.share)
+
+    def loaded(self, event: Loaded) -> None:
+        """Show an empty context."""
+        self.progress = None
+        self.context = (0, event.n_ctx)
+
+    def reading(self, event: Reading) -> None:
+        """Show how far the prompt is read."""
+        what = "Reading" if event.model == "target" else "Reading (draft)"
+        share = event.done / event.total if event.total else 1.0
+        self.progress = Progress(what, share, f"{event.done:,} / {event.total:,} tokens")
+        if event.model == "target":
+            self.receipt = (event.reused, max(0, event.done - event.reused))
+
+    def writing(self, live: Live | None) -> None:
+        """Show the figures of the last rounds."""
+        self.progress = None
+        if live is not None:
+            self.live = live
+            if self.context is not None:
+                self.context = (live.context, self.context[1])
+
+    def finished(self, answer: Answer) -> None:
+        """Show the figures of the whole answer."""
+        self.progress = None
+        self.receipt = (answer.cache.target.reused, answer.cache.target.read)
+        if self.live is not None:
+            self.live = self.live.ended(answer)
 
     def render(self) -> Content:
         """Both lines, cut to the width."""

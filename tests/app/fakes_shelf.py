@@ -29,10 +29,14 @@ class FakeShelf:
         self.uses = 0
         self.release = threading.Event()
         self.error: Exception | None = None
+        self.config_error: Exception | None = None
         self.begun = threading.Event()
         self.was_cancelled = threading.Event()
 
     def config(self, pair: str | None = None) -> EngineConfig | None:
+        if self.config_error is not None:
+            error, self.config_error = self.config_error, None
+            raise error
         return CONFIG if pair in self.fetched else None
 
     def used(self) -> None:

@@ -116,6 +116,20 @@ async def test_a_failure_is_one_line_and_can_be_tried_again() -> None:
         assert shelf.fetched == ["coder"]
 
 
+async def test_a_pair_that_cannot_be_loaded_after_all_leaves_the_choice_open() -> None:
+    app, shelf, _ = first_run()
+    shelf.config_error = RuntimeError("not enough memory: close other programs")
+    shelf.release.set()
+    async with app.run_test() as pilot:
+        await pilot.press("enter")
+        await until(pilot, lambda: "memory" in str(screen_of(app).said.render()))
+        assert screen_of(app).said.has_class("-error")
+        shelf.release.set()
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        assert isinstance(app.screen, ChatScreen)
+
+
 async def test_escape_cancels_and_the_choice_can_be_made_again() -> None:
     app, shelf, _ = first_run()
     async with app.run_test() as pilot:
