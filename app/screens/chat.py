@@ -217,12 +217,12 @@ class ChatScreen(Screen[None]):
 
     @on(Bridge.LoadProgressed)
     def _loading(self, event: Bridge.LoadProgressed) -> None:
-        self.status.loading(event.event)
+        self.status.show_loading(event.event)
 
     @on(Bridge.PairLoaded)
     async def _loaded(self, event: Bridge.PairLoaded) -> None:
         self.title_bar.loaded = event.event
-        self.status.loaded(event.event)
+        self.status.show_loaded(event.event)
         for note in event.event.notes:
             await self.conversation.notice(note)
         self.state = "ready"
@@ -234,12 +234,12 @@ class ChatScreen(Screen[None]):
     def _reading(self, event: Bridge.PromptRead) -> None:
         """How far the prompt is read; what a draft catches up on later is no news."""
         if self.state == "writing" and not self._partial:
-            self.status.reading(event.event)
+            self.status.show_reading(event.event)
 
     @on(Bridge.TextStreamed)
     async def _streamed(self, event: Bridge.TextStreamed) -> None:
         if self.state == "writing":
-            self.status.writing(event.live)
+            self.status.show_writing(event.live)
             self._partial.append(event.text)
             await self.conversation.write(event.text)
 
@@ -247,7 +247,7 @@ class ChatScreen(Screen[None]):
     async def _finished(self, event: Bridge.AnswerFinished) -> None:
         if self.state != "writing":
             return
-        self.status.finished(event.answer)
+        self.status.show_finished(event.answer)
         await self._close_answer(Entry.of_answer(event.answer))
         for note in event.answer.notes:
             await self.conversation.notice(note)

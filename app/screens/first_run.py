@@ -127,7 +127,7 @@ class FirstRunScreen(Screen[None]):
         self._fetching = None
         self.bar.progress = None
         self._enter(False)
-        if worker.state is WorkerState.SUCCESS:
+        if worker.state is WorkerState.SUCCESS and worker.result is not None:
             self.post_message(self.PairFetched(worker.result))
         elif self._cancelled.is_set():
             self._say("Stopped. What was downloaded is kept; Enter goes on from there.")

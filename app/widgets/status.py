@@ -32,16 +32,16 @@ class StatusLine(Widget):
     progress: reactive[Progress | None] = reactive(None)
     """What is under way; it takes the second line."""
 
-    def loading(self, event: Loading) -> None:
+    def show_loading(self, event: Loading) -> None:
         """Show how far the load is."""
         self.progress = Progress(f"Loading: {event.what}", event.share)
 
-    def loaded(self, event: Loaded) -> None:
+    def show_loaded(self, event: Loaded) -> None:
         """Show an empty context."""
         self.progress = None
         self.context = (0, event.n_ctx)
 
-    def reading(self, event: Reading) -> None:
+    def show_reading(self, event: Reading) -> None:
         """Show how far the prompt is read."""
         what = "Reading" if event.model == "target" else "Reading (draft)"
         share = event.done / event.total if event.total else 1.0
@@ -49,7 +49,7 @@ class StatusLine(Widget):
         if event.model == "target":
             self.receipt = (event.reused, max(0, event.done - event.reused))
 
-    def writing(self, live: Live | None) -> None:
+    def show_writing(self, live: Live | None) -> None:
         """Show the figures of the last rounds."""
         self.progress = None
         if live is not None:
@@ -57,7 +57,7 @@ class StatusLine(Widget):
             if self.context is not None:
                 self.context = (live.context, self.context[1])
 
-    def finished(self, answer: Answer) -> None:
+    def show_finished(self, answer: Answer) -> None:
         """Show the figures of the whole answer."""
         self.progress = None
         self.receipt = (answer.cache.target.reused, answer.cache.target.read)

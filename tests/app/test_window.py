@@ -1,13 +1,18 @@
 """The window as a process: what it imports, what it weighs, how it ends, and what it leaves on faults."""
 
+import ast
 import asyncio
+import importlib
+import inspect
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.dom import DOMNode
 
 from app import tui
 from app.errors import UsageError
@@ -90,6 +95,38 @@ async def test_an_unwritable_log_hides_no_fault(capsys: pytest.CaptureFixture[st
     with pytest.raises(ZeroDivisionError):
         await failing(app, lambda: 1 / 0)
     assert "fault of its own" in capsys.readouterr().err
+
+
+MEANT = {
+    "BINDINGS", "BLOCKS", "CSS_PATH", "AUTO_FOCUS", "TITLE", "DEFAULT_MODE", "compose", "render", "highlight",
+    "focus_on_click", "check_action", "action_paste", "action_quit", "notify", "get_selection", "get_system_commands",
+    "on_markdown_link_clicked", "_on_key", "_on_paste", "_update_rows", "_update_from_block", "_fatal_error",
+    "_watch_show_vertical_scrollbar",
+}  # fmt: skip
+"""What the window overrides on purpose."""
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "app").rglob("*.py")), ids=lambda path: path.stem)
+def test_nothing_of_textual_is_hidden_by_accident(path: Path) -> None:
+    """A method `_context` or `loading` on a widget breaks Textual in ways that no message explains."""
+    module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    for kind in vars(module).values():
+        if isinstance(kind, type) and issubclass(kind, DOMNode) and kind.__module__ == module.__name__:
+            (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+            assert isinstance(body, ast.ClassDef)
+            written = {name for node in body.body if (name := defined(node))}
+            above = {name for base in kind.__mro__[1:] for name in vars(base) if base.__module__.startswith("textual")}
+            assert {name for name in written & above if not name.startswith("__")} <= MEANT
+
+
+def defined(node: ast.AST) -> str | None:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return node.target.id
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return None
 
 
 def test_the_window_needs_a_terminal_to_draw_on(monkeypatch: pytest.MonkeyPatch) -> None:
