@@ -46,8 +46,12 @@ class Fetched:
 class Shelf(Protocol):
     """The models of this machine, and those to be had; every method may block."""
 
-    def config(self, pair: str | None = None) -> EngineConfig | None:
-        """What to load, the pair named or the user's choice; None where none is installed.
+    def ready(self) -> bool:
+        """Whether there is something to load: at once, since the first frame waits for it."""
+        ...
+
+    def config(self, pair: str | None = None) -> EngineConfig:
+        """What to load, the pair named or the user's choice.
 
         An error of the app, the engine or the models package says what is wrong.
         """

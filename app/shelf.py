@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from app import paths
 from app.choice import Choice, choose
-from app.errors import NothingInstalled
 from app.settings import Settings
 from app.setup import Fetched, Offer
 from engine.config import EngineConfig
@@ -34,13 +33,15 @@ class ModelShelf:
 
         return Library(paths.models_dir())
 
-    def config(self, pair: str | None = None) -> EngineConfig | None:
-        """What to load: the pair named, else what the settings say; None where nothing is installed."""
+    def ready(self) -> bool:
+        """Whether the settings name what to load, or a pair is installed."""
+        said = self._settings
+        return bool(said.demo or said.target or said.pair or self._library.installed_pairs())
+
+    def config(self, pair: str | None = None) -> EngineConfig:
+        """What to load: the pair named, else what the settings say; reads the headers of the files."""
         settings = Settings(pair=pair).over(self._settings) if pair else self._settings
-        try:
-            self._choice = choose(settings, self._library)
-        except NothingInstalled:
-            return None
+        self._choice = choose(settings, self._library)
         return self._choice.config
 
     def used(self) -> None:

@@ -31,7 +31,7 @@ from engine.detokenize import sanitize
 
 
 class ChatApp(App[None]):
-    """The chat program; with no config it first offers pairs to fetch."""
+    """The chat program; where nothing is installed it first offers pairs to fetch."""
 
     TITLE = "paceline"
     DEFAULT_MODE = "start"
@@ -39,12 +39,13 @@ class ChatApp(App[None]):
         Binding("ctrl+q", "quit", "Quit", id="app.quit", tooltip="End the engine and leave", priority=True),
     ]
 
-    def __init__(self, setup: Setup, config: EngineConfig | None) -> None:
+    def __init__(self, setup: Setup) -> None:
         super().__init__()
         self.setup = setup
         self.animation_level = "none"
         self.add_mode(self.DEFAULT_MODE, self._start)
-        self._config = config
+        self.failure: Exception | None = None
+        """Why the chat could not even begin."""
         self._chat: ChatScreen | None = None
         for theme in THEMES:
             self.register_theme(theme)
@@ -53,11 +54,11 @@ class ChatApp(App[None]):
 
     def _start(self) -> Screen[None]:
         """The chat where there is something to load, else the choice of what to fetch."""
-        if self._config is not None:
-            return self._open(self._config)
+        if self.setup.shelf.ready():
+            return self._open(None)
         return FirstRunScreen(self.setup.shelf, self.setup.shelf.offers())
 
-    def _open(self, config: EngineConfig) -> ChatScreen:
+    def _open(self, config: EngineConfig | None) -> ChatScreen:
         self._chat = ChatScreen(self.setup, config)
         return self._chat
 
@@ -77,6 +78,12 @@ class ChatApp(App[None]):
         """Go on into the chat."""
         self.add_mode("chat", lambda: self._open(event.config))
         await self.switch_mode("chat")
+
+    @on(ChatScreen.ConfigRefused)
+    def _refused(self, event: ChatScreen.ConfigRefused) -> None:
+        """Leave; the error is for who asked for the window."""
+        self.failure = event.error
+        self.exit(return_code=1)
 
     async def action_quit(self) -> None:
         """End the engine, whatever it does, and leave."""
@@ -128,8 +135,10 @@ def run(settings: Settings) -> int:
         request=settings.request(()),
         lower_priority=lower_priority,
     )
-    app = ChatApp(setup, shelf.config())
+    app = ChatApp(setup)
     app.run()
+    if app.failure is not None:
+        raise app.failure
     return app.return_code or 0
 
 

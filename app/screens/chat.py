@@ -4,12 +4,15 @@ The transcript is the truth and the widgets show it; what an engine still says a
 reaches the screen.
 """
 
+import asyncio
+from dataclasses import dataclass
 from typing import Literal
 
 from msgspec.structs import replace
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widgets import Footer
@@ -33,7 +36,7 @@ FIXED = 3
 
 
 class ChatScreen(Screen[None]):
-    """One conversation with one pair."""
+    """One conversation with one pair; without a config it asks the shelf for one once it is on the screen."""
 
     CSS_PATH = "chat.tcss"
     AUTO_FOCUS = "#prompt"
@@ -61,6 +64,12 @@ class ChatScreen(Screen[None]):
         ),
     ]  # fmt: skip
 
+    @dataclass
+    class ConfigRefused(Message):
+        """What the settings ask for cannot be loaded; the error says what to do."""
+
+        error: Exception
+
     state: reactive[State] = reactive[State]("loading", init=False)
 
     conversation = getters.query_one(Conversation)
@@ -68,7 +77,7 @@ class ChatScreen(Screen[None]):
     status = getters.query_one(StatusLine)
     title_bar = getters.query_one(TitleBar)
 
-    def __init__(self, setup: Setup, config: EngineConfig) -> None:
+    def __init__(self, setup: Setup, config: EngineConfig | None) -> None:
         super().__init__()
         self._setup, self._config = setup, config
         self.transcript = Transcript()
@@ -95,7 +104,16 @@ class ChatScreen(Screen[None]):
 
     def _load(self) -> None:
         self.state = "loading"
-        self.run_worker(self.bridge.load(self._config), group="engine", exclusive=True)
+        self.run_worker(self._load_pair(), group="engine", exclusive=True)
+
+    async def _load_pair(self) -> None:
+        try:
+            if self._config is None:
+                self._config = await asyncio.to_thread(self._setup.shelf.config)
+        except Exception as error:
+            self.post_message(self.ConfigRefused(error))
+        else:
+            await self.bridge.load(self._config)
 
     # What the user does
 

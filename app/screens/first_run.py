@@ -98,9 +98,7 @@ class FirstRunScreen(Screen[None]):
     def _work(self, pair: str, cancelled: threading.Event) -> EngineConfig:
         """In a thread: fetch, and find out how to load it."""
         self._shelf.fetch(pair, self._report, cancelled.is_set)
-        config = self._shelf.config(pair)
-        assert config is not None
-        return config
+        return self._shelf.config(pair)
 
     def _report(self, fetched: Fetched) -> None:
         """From the thread of the download: each step of half a per cent once."""

@@ -21,9 +21,10 @@ OFFERS = (
 
 
 class FakeShelf:
-    """Nothing installed until a fetch is released by the test."""
+    """Nothing installed until a fetch is released by the test, unless said otherwise."""
 
-    def __init__(self, offers: tuple[Offer, ...] = OFFERS) -> None:
+    def __init__(self, offers: tuple[Offer, ...] = OFFERS, installed: bool = False) -> None:
+        self._installed = installed
         self._offers = offers
         self.fetched: list[str] = []
         self.uses = 0
@@ -33,11 +34,15 @@ class FakeShelf:
         self.begun = threading.Event()
         self.was_cancelled = threading.Event()
 
-    def config(self, pair: str | None = None) -> EngineConfig | None:
+    def ready(self) -> bool:
+        return self._installed
+
+    def config(self, pair: str | None = None) -> EngineConfig:
         if self.config_error is not None:
             error, self.config_error = self.config_error, None
             raise error
-        return CONFIG if pair in self.fetched else None
+        assert self._installed if pair is None else pair in self.fetched
+        return CONFIG
 
     def used(self) -> None:
         self.uses += 1
@@ -79,7 +84,7 @@ def setup(engine: FakeEngine, shelf: FakeShelf | None = None, **fields: object) 
 def chat_app(*clients: object, **fields: object) -> tuple[ChatApp, FakeEngine]:
     """A window on a chat, and its engine."""
     engine = FakeEngine(*clients)  # type: ignore[arg-type]
-    return ChatApp(setup(engine, **fields), CONFIG), engine  # type: ignore[arg-type]
+    return ChatApp(setup(engine, **{"shelf": FakeShelf(installed=True), **fields})), engine  # type: ignore[arg-type]
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], object]) -> None:

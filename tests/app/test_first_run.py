@@ -17,7 +17,7 @@ from tests.fakes_client import FakeEngine
 
 def first_run(shelf: FakeShelf | None = None) -> tuple[ChatApp, FakeShelf, FakeEngine]:
     shelf, engine = shelf or FakeShelf(), FakeEngine()
-    return ChatApp(setup(engine, shelf), None), shelf, engine
+    return ChatApp(setup(engine, shelf)), shelf, engine
 
 
 def screen_of(app: ChatApp) -> FirstRunScreen:

@@ -106,7 +106,7 @@ async def test_markup_is_text_in_errors_and_toasts() -> None:
 
 async def test_markup_is_text_on_the_first_run() -> None:
     shelf = FakeShelf(tuple(Offer(f"pair{at}", text, text, 1, 1, 1) for at, text in enumerate(MARKUP)))
-    app = ChatApp(setup(FakeEngine(), shelf), None)
+    app = ChatApp(setup(FakeEngine(), shelf))
     async with app.run_test(size=(100, 60)) as pilot:
         screen = app.screen
         assert isinstance(screen, FirstRunScreen)

@@ -111,14 +111,14 @@ def test_snapshot_finished(snap_compare: Compare, size: tuple[int, int]) -> None
 @pytest.mark.parametrize("size", SIZES)
 def test_snapshot_first_run(snap_compare: Compare, size: tuple[int, int]) -> None:
     """Two cards, the first lit: title, what it is for, size and need of memory."""
-    app = ChatApp(setup(FakeEngine(), FakeShelf()), None)
+    app = ChatApp(setup(FakeEngine(), FakeShelf()))
     assert snap_compare(app, terminal_size=size)
 
 
 def test_snapshot_first_run_fetching(snap_compare: Compare) -> None:
     """The cards dimmed, a bar at one half below them, Cancel lit."""
     shelf = FakeShelf()
-    app = ChatApp(setup(FakeEngine(), shelf), None)
+    app = ChatApp(setup(FakeEngine(), shelf))
 
     async def run(pilot: Pilot[None]) -> None:
         await pilot.press("enter")

@@ -23,11 +23,11 @@ LEFT = [b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?20
 class Terminal:
     """A program in a terminal of 80 by 24."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *options: str) -> None:
         self.descriptor, inner = pty.openpty()
         termios.tcsetwinsize(inner, (24, 80))
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from app.cli import main; main()", "--demo"],
+            [sys.executable, "-c", "from app.cli import main; main()", *options],
             stdin=inner,
             stdout=inner,
             stderr=inner,
@@ -59,9 +59,19 @@ class Terminal:
         return self.process.wait(PATIENCE_S)
 
 
+def test_a_model_that_is_not_there_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+    one = Terminal(tmp_path, "--target", str(tmp_path / "none.gguf"))
+    assert one.end() == 1
+    os.close(one.descriptor)
+    line = one.seen.rsplit(b"\x1b", 1)[-1]
+    assert b"none.gguf" in line
+    assert b"Traceback" not in one.seen
+    assert all(code in one.seen for code in LEFT)
+
+
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    one = Terminal(tmp_path)
+    one = Terminal(tmp_path, "--demo")
     try:
         one.read_until(b"demo-draft")
         yield one

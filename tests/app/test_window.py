@@ -15,12 +15,11 @@ import pytest
 from textual.dom import DOMNode
 
 from app import tui
-from app.errors import UsageError
+from app.errors import NothingInstalled, UsageError
 from app.settings import Settings
 from app.shelf import ModelShelf
 from app.tui import ChatApp
-from tests.app.fakes_shelf import CONFIG, chat_app, setup, until
-from tests.fakes_client import FakeEngine
+from tests.app.fakes_shelf import FakeShelf, chat_app, until
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("numpy", "llama_cpp", "torch", "transformers", "jinja2")
@@ -76,7 +75,7 @@ async def failing(app: ChatApp, fault: Callable[[], object]) -> None:
 
 async def test_a_fault_ends_in_one_line_and_a_private_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "log" / "window.log"
-    app = ChatApp(setup(FakeEngine(), crash_log=log), CONFIG)
+    app = chat_app(crash_log=log)[0]
 
     def broken() -> None:
         raise RuntimeError("secret")
@@ -91,7 +90,7 @@ async def test_a_fault_ends_in_one_line_and_a_private_log(tmp_path: Path, capsys
 
 
 async def test_an_unwritable_log_hides_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
-    app = ChatApp(setup(FakeEngine(), crash_log=Path("/proc/nowhere/window.log")), CONFIG)
+    app = chat_app(crash_log=Path("/proc/nowhere/window.log"))[0]
     with pytest.raises(ZeroDivisionError):
         await failing(app, lambda: 1 / 0)
     assert "fault of its own" in capsys.readouterr().err
@@ -155,7 +154,9 @@ async def test_the_signals_that_end_a_terminal_end_the_window() -> None:
 def test_the_shelf_offers_the_pairs_of_the_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PACELINE_HOME", str(tmp_path))
     shelf = ModelShelf(Settings())
-    assert shelf.config() is None
+    assert not shelf.ready()
+    with pytest.raises(NothingInstalled):
+        shelf.config()
     offers = {offer.id: offer for offer in shelf.offers()}
     assert list(offers) == ["coder", "tiny"]
     assert offers["coder"].bytes > 1_500_000_000
@@ -166,6 +167,18 @@ def test_the_shelf_offers_the_pairs_of_the_catalogue(tmp_path: Path, monkeypatch
 
 def test_the_shelf_takes_the_demo_without_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PACELINE_HOME", str(tmp_path))
-    config = ModelShelf(Settings(demo=True)).config()
-    assert config is not None
-    assert config.backend == "demo"
+    shelf = ModelShelf(Settings(demo=True))
+    assert shelf.ready()
+    assert shelf.config().backend == "demo"
+
+
+async def test_what_cannot_be_loaded_closes_the_window_with_the_error() -> None:
+    shelf = FakeShelf(installed=True)
+    shelf.config_error = NothingInstalled("no such file: check the path")
+    app, engine = chat_app(shelf=shelf)
+    async with app.run_test():
+        await asyncio.wait_for(app._task, 5)  # type: ignore[arg-type]
+    assert app.failure is not None
+    assert str(app.failure) == "no such file: check the path"
+    assert app.return_code == 1
+    assert engine.started == []
