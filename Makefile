@@ -35,6 +35,7 @@ format: $(VENV)/.installed-dev      ## put the code into shape
 
 snapshots: $(VENV)/.installed-dev   ## take the pictures of the window anew
 	$(BIN)/pytest -q tests/app -k snapshot --snapshot-update
+	cp 'tests/app/__snapshots__/test_snapshots/test_snapshot_finished[size0].svg' assets/chat.svg
 
 bench: $(VENV)/.installed-dev $(TINY) $(TARGET) $(DRAFT)    ## every figure of BENCHMARKS.md, about half an hour
 	for script in $(BENCHES); do echo "== $$script"; $(TEST_ENV) $(BIN)/python $$script || exit 1; done
