@@ -43,10 +43,10 @@ class Run:
         self._tally = Tally(started=clock())
         self._held = [0] * len(context.caches)
         self._most = list(self._held)
-        self._wide = False
 
-    def begin(self) -> None:
-        """The context has taken over the prompt: note what its caches had of it."""
+    def begin(self, started: float) -> None:
+        """The context has taken over the prompt of a request that came at `started`: note what its caches had of it."""
+        self._tally.started = started
         self._held = [cache.length for cache in self._context.caches]
         self._most = list(self._held)
         self._read = self._held[0]
@@ -68,7 +68,6 @@ class Run:
         """Take in a round: its text as far as it may be shown, then its figures."""
         self._tally.round(done, self._clock())
         self._note_held()
-        self._wide = self._wide or done.drafted > 0
         text, shown = self._push(done.tokens)
         origins: list[Origin] = [done.source or "target"] * done.accepted + ["target"]
         self._ids.extend(done.tokens[:shown])
@@ -153,17 +152,19 @@ class Run:
         )
 
     def _verdict(self) -> Verdict:
-        """Identical where no pass was wider than one, or every width equals one bit for bit."""
+        """Identical where nothing in the cache came from a wide pass, or such passes equal single ones bit for bit."""
         if not self.request.sampling.greedy:
             return Verdict(kind="not_greedy")
-        exact = self._pair.exact == "strict" or not self._wide
+        exact = self._pair.exact == "strict" or not self._context.holds_wide
         return Verdict(kind="identical" if exact else "unmeasured")
 
     def _notes(self) -> list[str]:
         notes = []
         asked = self.planner.speculation.length
         limit = self._pair.width_limit
-        if asked is not None and limit is not None and asked > limit - 1:
+        if asked is not None and limit == 1:
+            notes.append("nothing was drafted: with strict exactness no wider pass equals a single one here")
+        elif asked is not None and limit is not None and asked > limit - 1:
             notes.append(
                 f"drafts of {asked} were cut to {limit - 1}: with strict exactness a pass may hold {limit} tokens here"
             )

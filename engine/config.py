@@ -123,7 +123,7 @@ class EngineConfig(Frozen, frozen=True, kw_only=True):
     kv: CacheType | None = None
     """Type of the key-value cache; None takes f16, or what strict exactness needs."""
     flash_attention: FlashAttention = "auto"
-    """auto takes what was measured as best, or what strict exactness needs."""
+    """auto is on with a GPU or a quantized cache, else off; or what strict exactness needs."""
     exact: Exactness = "normal"
     """strict drafts only at widths whose logits equal width 1 bit for bit."""
     require_draft: bool = False

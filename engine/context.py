@@ -5,6 +5,7 @@ before it is used; one that ran ahead (drafts) is rewound by `commit` or `settle
 marked unknown; if the change fails it is cleared, never guessed.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 
 from engine.errors import CannotRewind, Interrupted
@@ -65,6 +66,7 @@ class Context:
         self.target = Cache(target)
         self.draft = Cache(draft) if draft else None
         self.ids: list[int] = []
+        self._wide = math.inf
 
     @property
     def caches(self) -> list[Cache]:
@@ -79,8 +81,15 @@ class Context:
         shared = min(_common(self.ids, prompt), len(prompt) - 1)
         for cache in self.caches:
             cache.rewind(shared)
+        if not self.holds_wide:
+            self._wide = math.inf
         self.ids = list(prompt)
         return shared
+
+    @property
+    def holds_wide(self) -> bool:
+        """Whether the target's cache holds anything that a pass over drafts wrote, or that was read after it."""
+        return self.target.length > self._wide
 
     def read(self, cache: Cache) -> Iterator[int]:
         """Feed a cache all but the last id, in chunks that end at multiples of its batch; yields tokens held so far."""
@@ -93,6 +102,8 @@ class Context:
 
     def advance(self, cache: Cache, ahead: Sequence[int], rows: int) -> FloatArray:
         """Feed a cache what it lacks of the ids and then `ahead`; the last `rows` rows of logits."""
+        if ahead and cache is self.target:
+            self._wide = min(self._wide, cache.length)
         beyond = cache.length - len(self.ids)
         tokens = [*self.ids[cache.length :], *ahead] if beyond < 0 else list(ahead[beyond:])
         return cache.forward(tokens, rows)

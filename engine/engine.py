@@ -61,17 +61,22 @@ class Engine:
         """Answer a conversation; the last event is Finished.  Raises PromptError, ModelError."""
         if self._chat.stops:
             request = msgspec.structs.replace(request, stop=(*request.stop, *self._chat.stops))
-        return self.answer_ids(self._chat.ids(request.messages), request)
+        return self._answer(lambda: self._chat.ids(request.messages), request)
 
     def answer_ids(self, prompt: Sequence[int], request: Request) -> Iterator[AnswerEvent]:
         """As `answer`, for a prompt that is ids already."""
+        return self._answer(lambda: prompt, request)
+
+    def _answer(self, make_prompt: Callable[[], Sequence[int]], request: Request) -> Iterator[AnswerEvent]:
+        started = self._clock()
         try:
+            prompt = make_prompt()
             if not prompt:
                 raise ValueError("a prompt needs at least one id")
             if len(prompt) >= self.pair.target.n_ctx:
                 raise PromptTooLong(len(prompt), self.pair.target.n_ctx)
             run = Run(self.pair, self.context, self._experience, request, prompt, self._clock)
-            yield from self._events(run)
+            yield from self._events(run, started)
         finally:
             self._planner = None
             self._cancelled.clear()
@@ -91,11 +96,11 @@ class Engine:
         """Free the models."""
         self.pair.close()
 
-    def _events(self, run: Run) -> Iterator[AnswerEvent]:
+    def _events(self, run: Run, started: float) -> Iterator[AnswerEvent]:
         finish: Finish = "length"
         planner = self._planner = run.planner
         try:
-            yield from self._read(run)
+            yield from self._read(run, started)
             if self._cancelled.is_set():
                 finish = "cancelled"
             elif run.request.max_tokens:
@@ -115,11 +120,11 @@ class Engine:
         yield from run.end(finish)
         yield Finished(answer=run.answer())
 
-    def _read(self, run: Run) -> Iterator[Reading]:
+    def _read(self, run: Run, started: float) -> Iterator[Reading]:
         """The target reads its part of the prompt; the draft reads its own just before it is used."""
         shared = self.context.begin(run.prompt)
         self._lookup.begin(run.prompt, shared)
-        run.begin()
+        run.begin(started)
         yield run.reading()
         for _ in self.context.read(self.context.target):
             yield run.reading()

@@ -13,7 +13,7 @@ import msgspec
 
 from engine import pairing
 from engine.backends.llamacpp import LlamaCppModel, LlamaCppOptions
-from engine.backends.llamacpp_library import library_version
+from engine.backends.llamacpp_library import cpu_features, gpu_name, library_version
 from engine.calibration import COST_WIDTHS, CostTable, Setting, Widths, candidates, measure_costs, strict_setting
 from engine.calibration_store import CalibrationStore, Key, key_for
 from engine.config import CacheType, EngineConfig, FlashAttention, Frozen
@@ -117,14 +117,26 @@ def _draft(
     config: EngineConfig, path: Path, target: LlamaCppModel, progress: Tell, notes: list[str]
 ) -> LlamaCppModel | None:
     """The draft, if it fits; its context is as long as the target's, or as it was trained for."""
-    draft = open_model(config, path, "draft", progress, n_ctx_most=target.n_ctx)
-    fit = pairing.compare(target.vocab, draft.vocab)
-    if fit.fits:
-        return draft
+    try:
+        draft = open_model(config, path, "draft", progress, n_ctx_most=target.n_ctx)
+    except LoadFailed as error:
+        if config.require_draft:
+            raise
+        notes.append(f"the draft model is not used: {error}")
+        return None
+    try:
+        fit = pairing.compare(target.vocab, draft.vocab)
+        if fit.fits:
+            return draft
+        message = (
+            f"{path.name} cannot draft for {config.target.name}: {fit.reason}; take another draft, or --draft none"
+        )
+        if config.require_draft:
+            raise PairMismatch(message)
+    except BaseException:
+        draft.close()
+        raise
     draft.close()
-    message = f"{path.name} cannot draft for {config.target.name}: {fit.reason}; take another draft, or --draft none"
-    if config.require_draft:
-        raise PairMismatch(message)
     notes.append(message)
     return None
 
@@ -170,7 +182,8 @@ def _kept(config: EngineConfig, key: Key, kind: type[Kept], measure: Callable[[]
 def _key(config: EngineConfig, path: Path, kv: CacheType | None, flash_attention: FlashAttention) -> Key:
     threads = config.threads or physical_cores()
     try:
-        key = key_for(path, library_version(), "gpu" if config.gpu_layers else "cpu", threads)
+        build = f"{library_version()}; {cpu_features()}"
+        key = key_for(path, build, (config.gpu_layers and gpu_name()) or "cpu", threads)
     except OSError as error:
         raise LoadFailed(f"there is no model file {path}: check the path") from error
     return msgspec.structs.replace(key, gpu_layers=config.gpu_layers, kv=kv, flash_attention=flash_attention)

@@ -243,3 +243,22 @@ def test_an_answer_cut_by_a_stop_is_continued_as_its_own_ids(length: int) -> Non
     second = ask(question, Message(role="assistant", content=first.text, ids=tuple(first.ids)), question)
     assert engine.context.ids[: len(held)] == held
     assert second.cache.target.reused >= len(held) - 1
+
+
+def test_identical_is_said_only_while_no_wide_pass_is_in_the_cache() -> None:
+    engine = engine_of(ToyLM(16), ToyLM(16, blur=0.3))
+    first = last(engine.answer_ids(PROMPT, request(None, fixed(0))))
+    assert first.verdict.kind == "identical"
+    drafted = last(engine.answer_ids([*PROMPT, *first.ids, 1], request(None, fixed(3))))
+    assert drafted.verdict.kind == "unmeasured"
+    after = last(engine.answer_ids([*engine.context.ids, 2], request(None, fixed(0))))
+    assert (after.speculation.drafted, after.verdict.kind) == (0, "unmeasured")
+    assert last(engine.answer_ids([*PROMPT, *first.ids], request(None, fixed(0)))).verdict.kind == "identical"
+    assert last(engine.answer_ids(PROMPT, request(Sampling(), fixed(0)))).verdict.kind == "not_greedy"
+
+
+def test_strict_answers_are_identical_with_drafts() -> None:
+    engine = engine_of(ToyLM(16), ToyLM(16, blur=0.3), exact="strict", width_limit=4)
+    answer = last(engine.answer_ids(PROMPT, request(None, fixed(3))))
+    assert answer.speculation.drafted > 0
+    assert answer.verdict.kind == "identical"

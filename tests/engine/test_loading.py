@@ -1,0 +1,96 @@
+"""From a config to a pair, on tiny random files: what fits drafts, what does not is left out with a reason."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.config import EngineConfig, Sampling
+from engine.engine import Engine
+from engine.errors import LoadFailed, PairMismatch
+from engine.events import Loading
+from tests.fakes import fixed, last, request
+from tests.tiny_gguf import Tiny, write_llama
+
+PROMPT = [1, 2, 3, 4, 5]
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    path = tmp_path / "target.gguf"
+    write_llama(path, Tiny(seed=1))
+    return path
+
+
+def config(target: Path, draft: Path | None = None, **options: object) -> EngineConfig:
+    return EngineConfig(target=target, draft=draft, n_ctx=256, **options)  # type: ignore[arg-type]
+
+
+def test_a_pair_that_fits_drafts(target: Path, tmp_path: Path) -> None:
+    draft = tmp_path / "draft.gguf"
+    write_llama(draft, Tiny(seed=1, blur=0.1))
+    engine = Engine.load(config(target, draft))
+    answer = last(engine.answer_ids(PROMPT, request(Sampling(temperature=0), fixed(3))))
+    assert (answer.target, answer.draft) == ("target", "draft")
+    assert answer.speculation.by_source["model"].drafted > 0
+    engine.close()
+
+
+def broken(path: Path) -> str:
+    path.write_bytes(b"no model at all")
+    return "draft"
+
+
+def other_tokens(path: Path) -> str:
+    write_llama(path, Tiny(seed=1, extra=("other",)))
+    return "cannot draft"
+
+
+@pytest.mark.parametrize("make", [broken, other_tokens])
+def test_a_draft_that_cannot_be_used_is_refused_or_left_out_with_the_reason(
+    make: object, target: Path, tmp_path: Path
+) -> None:
+    draft = tmp_path / "draft.gguf"
+    reason = make(draft)  # type: ignore[operator]
+    with pytest.raises((LoadFailed, PairMismatch), match=reason):
+        Engine.load(config(target, draft, require_draft=True))
+    engine = Engine.load(config(target, draft))
+    assert engine.loaded.draft is None
+    assert any(reason in note for note in engine.loaded.notes)
+    assert len(last(engine.answer_ids(PROMPT, request(max_tokens=4))).ids) <= 4
+    engine.close()
+
+
+def test_strict_is_measured_once_and_kept(target: Path, tmp_path: Path) -> None:
+    told: list[Loading] = []
+    for measured in (True, False):
+        told.clear()
+        engine = Engine.load(config(target, exact="strict", cache_dir=tmp_path / "kept"), told.append)
+        assert any("exactness" in event.what for event in told) is measured
+        assert engine.pair.width_limit is not None
+        assert any("strict exactness" in note for note in engine.loaded.notes)
+        answer = last(engine.answer_ids(PROMPT, request(Sampling(temperature=0), fixed(2))))
+        assert answer.verdict.kind == "identical"
+        assert answer.settings.exact == "strict"
+        engine.close()
+
+
+def test_what_the_user_chose_holds_in_strict(target: Path) -> None:
+    engine = Engine.load(config(target, exact="strict", kv="f16", flash_attention="off"))
+    assert (engine.pair.kv, engine.pair.flash_attention) == ("f16", "off")
+    engine.close()
+
+
+def test_a_missing_file_and_the_torch_engine_are_said(tmp_path: Path) -> None:
+    with pytest.raises(LoadFailed, match="no model file"):
+        Engine.load(config(tmp_path / "none.gguf"))
+    with pytest.raises(LoadFailed, match="torch"):
+        Engine.load(config(tmp_path, backend="torch"))
+
+
+def test_the_demo_answers_without_files() -> None:
+    from engine.config import Message, Request
+
+    engine = Engine.load(EngineConfig(target=Path("demo"), backend="demo"))
+    answer = last(engine.answer(Request(messages=(Message(role="user", content="hello"),), max_tokens=40)))
+    assert answer.text.startswith("Hello!")
+    assert answer.speculation.drafted > 0
