@@ -12,10 +12,13 @@ DRAFT  := $(MODELS)/data/models/qwen2.5-coder-0.5b-q4_k_m.gguf
 BENCHES := $(filter-out %/common.py %/prompts.py,$(wildcard tests/bench/*.py))
 TEST_ENV := PACELINE_TEST_TINY=$(TINY) PACELINE_TEST_TARGET=$(TARGET) PACELINE_TEST_DRAFT=$(DRAFT)
 
-.PHONY: chat test test-pair check format snapshots bench clean
+.PHONY: chat demo test test-pair check format snapshots bench clean
 
 chat: $(VENV)/.installed            ## install, then open the chat
 	$(BIN)/paceline
+
+demo: $(VENV)/.installed            ## the same window on a scripted model
+	$(BIN)/paceline --demo
 
 test: $(VENV)/.installed-dev $(TINY)    ## all tests that need no download over 100 MB
 	$(TEST_ENV) $(BIN)/pytest -q -m "not pair"
