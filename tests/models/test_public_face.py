@@ -22,6 +22,13 @@ def test_every_error_has_the_one_base() -> None:
     assert all(kind.__name__ in (errors.__doc__ or "") for kind in kinds if kind is not models.ModelsError)
 
 
+def test_every_folder_of_modules_is_a_package() -> None:
+    root = Path(models.__file__).parent
+    folders = {path.parent for path in root.rglob("*.py")}
+    assert root / "sources" in folders
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == [], "rules of imports need it"
+
+
 def test_importing_the_package_imports_nothing_heavy() -> None:
     script = "import sys, models; print(*(name for name in sys.modules if '.' not in name))"
     root = Path(models.__file__).parents[1]
