@@ -34,8 +34,9 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_file(path: Path) -> Load:
-    """The load that a model file is.  Raises BadFile."""
-    return Load(weights=path.stat().st_size, facts=facts(read(path)))
+    """The load that a model file is.  Raises BadFile or NotWritable."""
+    header = read(path)
+    return Load(weights=header.size, facts=facts(header))
 
 
 def of_entry(entry: Entry) -> Load:
@@ -90,7 +91,7 @@ def _groups(proc: Path, mount: Path) -> list[Path]:
     """The folders of this process's control groups and of all groups above them, versions 1 and 2."""
     try:
         lines = proc.read_text().splitlines()
-    except OSError:
+    except (OSError, ValueError):  # a name that is no text in this locale
         return []
     found = []
     for line in lines:
@@ -125,7 +126,7 @@ def _number(path: Path) -> int | None:
 def _droppable(path: Path) -> int:
     try:
         pairs = [line.split() for line in path.read_text().splitlines()]
-    except OSError:
+    except (OSError, ValueError):
         return 0
     counts = {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
     return counts.get("total_inactive_file", counts.get("inactive_file", 0))

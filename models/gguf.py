@@ -60,6 +60,10 @@ Value: TypeAlias = Scalar | tuple[int | float | bool, ...] | Skipped
 class Header:
     """What the header says."""
 
+    path: Path
+    """The file it was read from, for messages."""
+    size: int
+    """Length of that file in bytes when it was read."""
     version: int
     metadata: Mapping[str, Value]
     tensors: int
@@ -149,7 +153,7 @@ def read(path: Path) -> Header:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            return _header(file, size)
+            return _header(file, path, size)
     except _Cut:
         raise Truncated(f"{shown} is incomplete: its {size:,} bytes end inside the header; fetch it again") from None
     except NotGGUF as error:
@@ -162,7 +166,7 @@ def read(path: Path) -> Header:
 def check(path: Path) -> Header:
     """Read the header and compare it with the file's length; raises as `read` does, and Oversized."""
     header = read(path)
-    size, expected, shown = path.stat().st_size, header.expected_bytes, plain(str(path))
+    size, expected, shown = header.size, header.expected_bytes, plain(str(path))
     if size < expected:
         raise Truncated(f"{shown} is incomplete: {size:,} of {expected:,} bytes; fetch it again")
     longest = _aligned(expected, header.alignment)
@@ -171,7 +175,7 @@ def check(path: Path) -> Header:
     return header
 
 
-def _header(file: BinaryIO, size: int) -> Header:
+def _header(file: BinaryIO, path: Path, size: int) -> Header:
     _refuse_impostors(file.read(512), size)
     file.seek(len(MAGIC))
     cursor = _Cursor(file, size)
@@ -185,10 +189,10 @@ def _header(file: BinaryIO, size: int) -> Header:
         metadata[key] = _value(cursor, cursor.integer("I"))
     weights, end, exact = _tensors(cursor, tensors)
     alignment = metadata.get("general.alignment", 32)
-    if not isinstance(alignment, int) or not 0 < alignment <= 1 << 20:
-        raise NotGGUF(f"its header claims an alignment of {alignment}")
+    if type(alignment) is not int or not 0 < alignment <= 1 << 20:
+        raise NotGGUF(f"its header claims an alignment of {plain(str(alignment), 60)}")
     data = _aligned(cursor.position, alignment) if tensors else cursor.position
-    return Header(version, metadata, tensors, weights, data, data + end, alignment, exact)
+    return Header(path, size, version, metadata, tensors, weights, data, data + end, alignment, exact)
 
 
 def _refuse_impostors(start: bytes, size: int) -> None:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models import catalogue, fit
+from models.errors import NotWritable
 from models.facts import facts
 from models.gguf import read
-from tests.models.tinygguf import described, entry, gguf, number, tensor
+from tests.models.tinygguf import described, entry, gguf, number, tensor, tiny
 
 MB = 1 << 20
 CODER, SMALL, SMOL = (fit.of_entry(one) for one in catalogue.load().models.values())
@@ -68,6 +69,25 @@ def test_heads_may_differ_by_layer_and_keys_from_values(tmp_path: Path) -> None:
     shape = facts(read(path))
     assert (shape.n_layer, shape.n_head, shape.n_vocab) == (2, 2, 32)
     assert shape.kv_width == (1 + 3) * (6 + 4)
+
+
+def test_the_load_of_a_file_is_its_length_and_its_facts(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(tiny())
+    assert fit.of_file(path) == fit.Load(weights=len(tiny()), facts=facts(read(path)))
+
+
+def test_a_file_that_is_not_there_is_an_error_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(NotWritable, match=r"gone\.gguf cannot be read"):
+        fit.of_file(tmp_path / "gone.gguf")
+
+
+def test_control_groups_whose_names_are_no_text(tmp_path: Path) -> None:
+    proc, mount = groups(tmp_path, "0::/\n", {"memory.max": "1000", "memory.current": "400"})
+    (mount / "memory.stat").write_bytes(b"\xff\xfe 1\n")
+    assert fit.available(proc, mount) == 600
+    proc.write_bytes(b"0::/\xff\xfe\n")
+    assert fit.available(proc, mount) > 0
 
 
 def groups(folder: Path, line: str, files: dict[str, str]) -> tuple[Path, Path]:

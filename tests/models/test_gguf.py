@@ -155,6 +155,18 @@ def test_claims_that_fit_a_huge_file_are_refused_too(tmp_path: Path, start: byte
         gguf.check(path)
 
 
+@pytest.mark.parametrize(
+    "alignment",
+    [make.entry("general.alignment", 8, make.text("\x1b[2J\n" * 500)), make.entry("general.alignment", 7, b"\1")],
+    ids=["text", "truth"],
+)
+def test_an_alignment_of_another_type_is_named_on_one_line(tmp_path: Path, alignment: bytes) -> None:
+    path = written(tmp_path, make.gguf([alignment], [make.tensor("t", [1], 0, 0)], bytes(4)))
+    with pytest.raises(NotGGUF, match="claims an alignment") as raised:
+        gguf.check(path)
+    assert str(raised.value).isprintable()
+
+
 def check_outcome(path: Path) -> str:
     try:
         gguf.check(path)
