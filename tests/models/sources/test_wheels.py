@@ -260,11 +260,12 @@ def test_a_pip_that_hangs_can_be_cancelled_and_is_gone_then(tmp_path: Path) -> N
 
 
 def test_offline_forbids_a_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = house(tmp_path)
+    made, watch = house(tmp_path), Watch()
     monkeypatch.setenv("PACELINE_OFFLINE", "1")
     with pytest.raises(Offline, match="PACELINE_OFFLINE"):
-        fetch(made.entry, made.library, Watch(), pip=made.pip)
+        fetch(made.entry, made.library, watch, pip=made.pip)
     assert made.calls() == []
+    assert watch.seen == [], "nothing looks like a download that has begun"
     monkeypatch.setenv("PACELINE_OFFLINE", "0")
     fetch(made.entry, made.library, Watch(), pip=made.pip)
     monkeypatch.setenv("PACELINE_OFFLINE", "1")
