@@ -107,7 +107,9 @@ class Library:
         path = _existing(path)
         facts(gguf.check(path))
         id, digest = self._recognize(path, report, cancelled)
-        known = record(path, digest, in_place=True)
+        fetched = id is not None and self._is_file_of(id, path)
+        path = self.file(id) if id is not None and fetched else path
+        known = record(path, digest, in_place=not fetched)
         if id is None:
             id = self._id_for(path, self._index.read())
         self._keep(id, known)
@@ -116,15 +118,18 @@ class Library:
     def remove(self, id: str) -> None:
         """Delete a fetched model and its parts; an added one is only forgotten.  Raises NotInstalled or Busy."""
         file, parts = self.file(id), self.parts(id)
-        fetched = file.is_file() or parts.is_dir()
-        if not fetched and id not in self._index.read():
+        known = self._index.read().get(id)
+        owned = id in self.catalogue.models or known is None or known.path is None
+        fetched = (owned and file.is_file()) or parts.is_dir()
+        if not fetched and known is None:
             raise self._absent(id, {})
         with hold(self.lock(id)) if fetched else contextlib.nullcontext():
-            self._index.update(lambda records: _forget(records, id))
             with guarded(file):
-                file.unlink(missing_ok=True)
+                if owned:
+                    file.unlink(missing_ok=True)
                 if parts.is_dir():
                     shutil.rmtree(parts)
+            self._index.update(lambda records: _forget(records, id))
 
     def verify(self, id: str, report: Report = silent, cancelled: Asked = never) -> Installed:
         """Hash a model's file again and compare it; the hash is kept.  Raises WrongHash, NotInstalled or BadFile."""
@@ -146,6 +151,11 @@ class Library:
         known = record(self.file(id), digest, in_place=False)
         self._keep(id, known)
         return _installed(id, self.file(id), known)
+
+    def _is_file_of(self, id: str, path: Path) -> bool:
+        """Whether a path leads to the fetched file of a model, perhaps over links."""
+        with guarded(path):
+            return self.file(id).exists() and path.samefile(self.file(id))
 
     def _keep(self, id: str, known: Record) -> None:
         self._index.update(lambda records: records.update({id: known}))

@@ -157,6 +157,82 @@ def test_removing_only_forgets_what_was_added(tmp_path: Path) -> None:
     assert library.installed() == []
 
 
+def test_a_file_of_the_users_in_the_folder_of_models_is_only_forgotten(tmp_path: Path) -> None:
+    library = house(tmp_path).library
+    path = other(library.root, "mine.gguf")
+    added = library.add(path)
+    assert (added.id, library.file("mine")) == ("mine", path)
+    library.remove("mine")
+    assert path.exists()
+    assert library.installed() == []
+
+
+def test_a_file_beside_an_added_one_of_its_name_stays(tmp_path: Path) -> None:
+    library = house(tmp_path).library
+    stray = other(library.root, "mine.gguf")
+    library.remove(library.add(other(tmp_path / "elsewhere", "mine.gguf")).id)
+    assert stray.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="making links needs a right there")
+@pytest.mark.parametrize("linked", [False, True])
+def test_adding_a_fetched_file_leaves_it_a_fetched_one(tmp_path: Path, linked: bool) -> None:
+    made = fetched(tmp_path)
+    path = file = made.library.file("toy")
+    if linked:
+        path = tmp_path / "link.gguf"
+        path.symlink_to(file)
+    added = made.library.add(path)
+    assert (added.id, added.path, added.added_in_place) == ("toy", file, False)
+    assert made.library.resolve("toy") == added
+    made.library.remove("toy")
+    assert not file.exists()
+    assert made.library.lost() == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="making links needs a right there")
+def test_a_link_is_added_as_a_link_and_its_target_is_never_touched(tmp_path: Path) -> None:
+    library, target, link = house(tmp_path).library, other(tmp_path / "blobs", "f3a9"), tmp_path / "My Model.gguf"
+    link.symlink_to(target)
+    added = library.add(link)
+    assert (added.id, added.path, added.bytes) == ("my-model", link, target.stat().st_size)
+    library.remove("my-model")
+    assert link.is_symlink()
+    assert target.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="making links needs a right there")
+def test_a_link_to_nothing_or_round_in_a_circle_is_not_added(tmp_path: Path) -> None:
+    library = house(tmp_path).library
+    (tmp_path / "gone.gguf").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "circle.gguf").symlink_to(tmp_path / "circle.gguf")
+    for name in ("gone.gguf", "circle.gguf"):
+        with pytest.raises(ModelsError, match=name):
+            library.add(tmp_path / name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file in use cannot be deleted there")
+def test_removing_takes_nothing_from_who_has_the_file_open(tmp_path: Path) -> None:
+    made = fetched(tmp_path)
+    with made.library.file("toy").open("rb") as used:
+        made.library.remove("toy")
+        assert used.read() == made.content
+    assert made.library.path("toy") is None
+
+
+def test_a_file_that_cannot_be_deleted_stays_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = fetched(tmp_path)
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "used by another process")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        with pytest.raises(NotWritable, match=r"toy\.gguf cannot be used \(used by another process\)"):
+            made.library.remove("toy")
+    assert made.library.resolve("toy").sha256 == made.entry.sha256
+
+
 def test_removing_deletes_parts(tmp_path: Path) -> None:
     made = house(tmp_path)
     with pytest.raises(KeyboardInterrupt):
