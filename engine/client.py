@@ -34,11 +34,11 @@ def command_line(log: Path) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """This environment, and the folder of this very package first where it runs from a checkout."""
-    variables = dict(os.environ)
+    """This environment without PYTHONPATH, which is the folder of this very package where it runs from a checkout."""
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     root = Path(engine.__file__).resolve().parents[1]
     if root.name not in ("site-packages", "dist-packages"):
-        variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), variables.get("PYTHONPATH"))))
+        variables["PYTHONPATH"] = str(root)
     return variables
 
 

@@ -21,7 +21,7 @@ TRACE = "Fatal Python error"
 def open_log(path: Path) -> int:
     """A descriptor that appends to the log; the null device where there can be no log."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(path.parent)
         log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError:
         return os.open(os.devnull, os.O_WRONLY)
@@ -30,6 +30,14 @@ def open_log(path: Path) -> int:
     if os.fstat(log).st_size > LIMIT:
         os.ftruncate(log, 0)
     return log
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder and those above it where they are missing, mode 0700 (mkdir's `parents` would be open to all)."""
+    if not folder.is_dir():
+        if folder.parent != folder:
+            _make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def headline() -> bytes:

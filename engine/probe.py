@@ -7,6 +7,7 @@ something to lose.
 import json
 import subprocess
 import sys
+from importlib import metadata
 
 from engine.client import environment, how_it_ended
 from engine.config import Frozen
@@ -51,10 +52,19 @@ def _fault(code: int, said: str) -> str:
     if ended in ("SIGILL", "exit code 0xc000001d"):
         return (
             f"llama-cpp-python is built for instructions that this CPU lacks ({ended}): install it again from source, "
-            "with pip install --force-reinstall --no-binary llama-cpp-python llama-cpp-python"
+            "with CMAKE_ARGS=-DGGML_NATIVE=on pip install --no-cache-dir --force-reinstall --no-deps "
+            f"--no-binary llama-cpp-python {_pinned()}"
         )
     lines = [line for line in said.splitlines() if line.strip()]
     return f"llama-cpp-python cannot be imported ({ended}): {lines[-1] if lines else 'no word why'}; install it again"
+
+
+def _pinned() -> str:
+    """The library at the version that is installed, which other versions may not replace."""
+    try:
+        return f"llama-cpp-python=={metadata.version('llama-cpp-python')}"
+    except metadata.PackageNotFoundError:
+        return "llama-cpp-python"
 
 
 def _ask() -> Probe:

@@ -379,7 +379,8 @@ def test_nothing_connects_to_anything(tmp_path: Path) -> None:
     model = write_llama(tmp_path / "model.gguf")
     env = variables(tmp_path / "home", SEEN=str(tmp_path / "seen"))
     env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
-    command = [*PROGRAM, "ask", "hi", "--target", str(model), "--max-tokens", "2"]
+    passed_on = "import os, engine.client; engine.client.environment = lambda: dict(os.environ); "
+    command = [*PROGRAM[:-1], passed_on + PROGRAM[-1], "ask", "hi", "--target", str(model), "--max-tokens", "2"]
     done = subprocess.run(command, capture_output=True, env=env, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert len(list(tmp_path.glob("seen.*"))) >= 2  # the app and the engine were watched

@@ -12,10 +12,11 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
 
 @posix
 def test_the_log_is_private_and_bounded(tmp_path: Path) -> None:
-    log = tmp_path / "folder" / "engine.log"
+    log = tmp_path / "above" / "folder" / "engine.log"
     os.close(hostlog.open_log(log))
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     assert stat.S_IMODE(log.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(log.parent.parent.stat().st_mode) == 0o700
     log.write_bytes(b"x" * (hostlog.LIMIT + 1))
     log.chmod(0o644)
     os.close(hostlog.open_log(log))

@@ -1,9 +1,12 @@
 import os
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+import engine
+from engine.client import environment
 from engine.probe import Probe, probe
 
 
@@ -30,6 +33,19 @@ def test_a_library_that_kills_the_process_is_a_sentence(signal: str, part: str) 
     assert part in found.fault
     assert "install it again" in found.fault
     assert "\n" not in found.fault
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_the_advice_to_build_the_library_keeps_its_version() -> None:
+    fault = probe(program("import os, signal; os.kill(os.getpid(), signal.SIGILL)")).fault or ""
+    assert fault.endswith(f" llama-cpp-python=={metadata.version('llama-cpp-python')}")
+    for option in ("CMAKE_ARGS=", "--no-cache-dir", "--force-reinstall", "--no-deps"):
+        assert option in fault
+
+
+def test_no_folder_of_the_users_is_on_the_path_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["/users/own", "."]))
+    assert environment().get("PYTHONPATH", "") in ("", str(Path(engine.__file__).resolve().parents[1]))
 
 
 def test_a_library_that_cannot_be_imported_says_why() -> None:
