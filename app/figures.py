@@ -3,14 +3,6 @@
 from engine.config import Speculation
 from engine.stats import Answer, Verdict
 
-GB = 1_000_000_000
-MB = 1_000_000
-
-
-def size(count: int) -> str:
-    """Bytes as megabytes or gigabytes."""
-    return f"{count / GB:.1f} GB" if count >= GB else f"{count / MB:.0f} MB"
-
 
 def mode(speculation: Speculation) -> str:
     """The mode in one or two words."""

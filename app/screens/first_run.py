@@ -112,8 +112,10 @@ class FirstRunScreen(Screen[None]):
     def _progressed(self, event: FetchProgressed) -> None:
         if not self.fetching or self._cancelled.is_set():
             return
+        from models.text import size
+
         done = event.fetched
-        detail = f"{figures.size(done.done)} / {figures.size(done.total)}"
+        detail = f"{size(done.done)} / {size(done.total)}"
         share = done.done / done.total if done.total else 0.0
         self.bar.progress = Progress(done.what, share, f"{detail} · {figures.share(share)}")
 
@@ -130,7 +132,13 @@ class FirstRunScreen(Screen[None]):
         elif self._cancelled.is_set():
             self._say("Stopped. What was downloaded is kept; Enter goes on from there.")
         elif worker.error is not None:
-            self._say(f"{worker.error} (Enter tries again)", error=True)
+            self._say(f"{self._reason(worker.error)} (Enter tries again)", error=True)
+
+    @staticmethod
+    def _reason(error: BaseException) -> str:
+        from app import report
+
+        return report.describe(error)[0] if isinstance(error, Exception) else type(error).__name__
 
     def _enter(self, fetching: bool) -> None:
         self.set_class(fetching, "-fetching")

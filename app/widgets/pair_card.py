@@ -7,7 +7,6 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from app import figures
 from app.setup import Offer
 from app.themes import MUTED
 
@@ -31,13 +30,15 @@ class PairCard(Static, can_focus=True):
 
     @staticmethod
     def _about(offer: Offer) -> Content:
-        memory = f"needs {figures.size(offer.memory)} of memory, {figures.size(offer.available)} free"
+        from models.text import size
+
+        memory = f"needs {size(offer.memory)} of memory, {size(offer.available)} free"
         return Content("\n").join(
             [
                 Content.assemble((offer.title, "bold $primary"), (f"  {offer.id}", MUTED)),
                 Content(offer.note),
                 Content.assemble(
-                    (f"download {figures.size(offer.bytes)}", MUTED),
+                    (f"download {size(offer.bytes)}", MUTED),
                     (" · ", MUTED),
                     (memory, MUTED if offer.fits else "$text-warning"),
                 ),

@@ -10,13 +10,6 @@ from engine.stats import SpeculationStats, Verdict
 from tests.fakes_client import answer, one_round
 
 
-@pytest.mark.parametrize(
-    ("count", "said"), [(92_871_040, "93 MB"), (999_999_999, "1000 MB"), (1_117_320_768, "1.1 GB"), (0, "0 MB")]
-)
-def test_sizes(count: int, said: str) -> None:
-    assert figures.size(count) == said
-
-
 def test_modes() -> None:
     modes = [Speculation(), Speculation(mode="off"), Speculation(mode="fixed", length=3)]
     assert [figures.mode(mode) for mode in modes] == ["auto", "off", "fixed 3"]

@@ -6,11 +6,13 @@ import pytest
 from textual.message import Message
 from textual.pilot import Pilot
 
+from app.errors import NotEnoughMemory
 from app.screens.chat import ChatScreen
 from app.screens.first_run import FirstRunScreen
 from app.setup import Fetched, Offer
 from app.tui import ChatApp
 from app.widgets.pair_card import PairCard
+from models.errors import ModelsError
 from tests.app.fakes_shelf import OFFERS, FakeShelf, setup, until
 from tests.fakes_client import FakeEngine
 
@@ -34,7 +36,7 @@ async def test_the_cards_tell_title_size_and_need_of_memory() -> None:
     async with app.run_test():
         cards = [str(card.render()) for card in app.screen.query(PairCard)]
         assert len(cards) == len(OFFERS)
-        for said in (OFFERS[0].title, "1.6 GB", "needs 3.1 GB", "12.4 GB free", OFFERS[0].note):
+        for said in (OFFERS[0].title, "1.63 GB", "needs 3.10 GB", "12.4 GB free", OFFERS[0].note):
             assert said in cards[0]
 
 
@@ -77,7 +79,7 @@ async def test_the_bar_shows_how_far_it_is() -> None:
     async with app.run_test() as pilot:
         await pilot.press("enter")
         await until(pilot, lambda: "500 MB" in str(screen_of(app).bar.render()))
-        assert "500 MB / 1.0 GB · 50 %" in str(screen_of(app).bar.render())
+        assert "500 MB / 1.00 GB · 50 %" in str(screen_of(app).bar.render())
         shelf.release.set()
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         assert isinstance(app.screen, ChatScreen)
@@ -99,7 +101,7 @@ def test_reports_that_say_the_same_are_posted_once() -> None:
 
 async def test_a_failure_is_one_line_and_can_be_tried_again() -> None:
     app, shelf, _ = first_run()
-    shelf.error = OSError("no network: check the connection")
+    shelf.error = ModelsError("no network: check the connection")
     async with app.run_test() as pilot:
         await pilot.press("enter")
         await begun(pilot, shelf)
@@ -118,7 +120,7 @@ async def test_a_failure_is_one_line_and_can_be_tried_again() -> None:
 
 async def test_a_pair_that_cannot_be_loaded_after_all_leaves_the_choice_open() -> None:
     app, shelf, _ = first_run()
-    shelf.config_error = RuntimeError("not enough memory: close other programs")
+    shelf.config_error = NotEnoughMemory("not enough memory: close other programs")
     shelf.release.set()
     async with app.run_test() as pilot:
         await pilot.press("enter")
@@ -128,6 +130,17 @@ async def test_a_pair_that_cannot_be_loaded_after_all_leaves_the_choice_open() -
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         assert isinstance(app.screen, ChatScreen)
+
+
+async def test_an_unforeseen_failure_is_described() -> None:
+    app, shelf, _ = first_run()
+    shelf.error = KeyError("size")
+    async with app.run_test() as pilot:
+        await pilot.press("enter")
+        await begun(pilot, shelf)
+        shelf.release.set()
+        await until(pilot, lambda: screen_of(app).said.has_class("-error"))
+        assert "unexpected KeyError ('size'): run it again with --debug" in str(screen_of(app).said.render())
 
 
 async def test_escape_cancels_and_the_choice_can_be_made_again() -> None:
