@@ -1,0 +1,1 @@
+"""The screens of the window: the chat, and the first run."""
