@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
 from app import paths
 from app.errors import NotEnoughMemory, NothingInstalled, UsageError
+from app.last_pair import last_pair, remember
 from app.settings import Settings
 from engine.config import EngineConfig
 
@@ -19,7 +19,7 @@ BEST_FIRST = ("coder", "tiny")
 """Pairs that are taken where none was used before."""
 
 MOST_CONTEXT = 8192
-"""Tokens of context that are taken where nobody asks for more."""
+"""Tokens of context that are taken where nobody asks for more, and for which the need of memory is told."""
 LEAST_CONTEXT = 512
 """Tokens of context without which there is no point in starting."""
 
@@ -35,35 +35,6 @@ class Choice:
         """Make this pair the one used last; where that cannot be written, nobody is bothered."""
         if self.pair is not None and self.pair != last_pair():
             remember(self.pair)
-
-
-class _State(msgspec.Struct):
-    pair: str | None = None
-
-
-def _state_file() -> Path:
-    return paths.data_dir() / "state.json"
-
-
-def last_pair() -> str | None:
-    """The pair used last, None where there is none or it cannot be read."""
-    try:
-        return msgspec.json.decode(_state_file().read_bytes(), type=_State).pair
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-def remember(pair: str) -> None:
-    """Keep which pair was used last, as far as that can be written."""
-    from contextlib import suppress
-
-    from models.errors import ModelsError
-    from models.files import replacing
-
-    with suppress(OSError, ModelsError):
-        paths.make(paths.data_dir())
-        with replacing(_state_file()) as file:
-            file.write(msgspec.json.encode(_State(pair=pair)))
 
 
 def choose(settings: Settings, library: "Library", require_draft: bool = False) -> Choice:
@@ -122,5 +93,6 @@ def _context(settings: Settings, models: list[Path]) -> int | None:
 
 
 def _size(library: "Library", pair: str) -> str:
-    size = sum(entry.bytes for entry in library.catalogue.entries(pair))
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+    from models.text import size
+
+    return size(sum(entry.bytes for entry in library.catalogue.entries(pair)))

@@ -8,17 +8,27 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from app.errors import INTERRUPTED, AppError
 
 if TYPE_CHECKING:
     from cyclopts import App
 
-INTERRUPTED = 130
 HELP = """Chat with a local model in the terminal; a small model drafts for it, which makes it faster and changes
 nothing that it says.
 
 Without a command, the chat opens.  PACELINE_HOME moves everything that the program keeps; PACELINE_OFFLINE=1 forbids
 any connection.  --debug, anywhere, writes what went wrong to the log."""
+FLAGS = {"--debug", "--demo", "--help", "--json", "--stdin", "--version"}
+"""Options without a value."""
+COMMANDS = {
+    "ask": ("app.commands.ask:ask", "Answer a prompt on stdout, as it comes."),
+    "models": ("app.commands.models:app", "What can be fetched, and what is on this machine."),
+    "doctor": ("app.commands.doctor:doctor", "Say whether a chat can start here, and what to do where it cannot."),
+}
+"""Where each command stands, and its line in the help, for which none of them is imported."""
 
 
 def main() -> None:
@@ -55,11 +65,16 @@ def version() -> str:
 def prepare(arguments: Sequence[str]) -> tuple[list[str], bool]:
     """The arguments without --debug and with a lone hyphen spelled out; whether --debug was among them.
 
-    What comes after `--` is text and is left alone.
+    A hyphen that is an option's value, and what comes after `--`, is text and is left alone.
     """
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     options, rest = arguments[:end], arguments[end:]
-    plain = ["--stdin" if option == "-" else option for option in options if option != "--debug"]
+    plain: list[str] = []
+    for option in options:
+        if option == "-" and plain and _takes_value(plain[-1]):
+            plain[-1] += "=-"
+        elif option != "--debug":
+            plain.append("--stdin" if option == "-" else option)
     return [*plain, *rest], "--debug" in options
 
 
@@ -77,11 +92,15 @@ def build() -> "App":
         version_flags=("--version", "-V"),
         default_parameter=Parameter(negative="", show_default=False),
     )
-    app.command("app.commands.ask:ask", name="ask")
-    app.command("app.commands.models:app", name="models")
-    app.command("app.commands.doctor:doctor", name="doctor")
+    for name, (place, text) in COMMANDS.items():
+        app.command(place, name=name, help=text)
     app.default(chat)
     return app
+
+
+def _takes_value(token: str) -> bool:
+    """Whether the next argument is the value of this one."""
+    return token.startswith("--") and "=" not in token and token not in FLAGS
 
 
 def _command(tokens: list[str]) -> int:
@@ -98,16 +117,17 @@ def _report(error: Exception, debug: bool) -> int:
 
     line, code = report.describe(error)
     if debug:
-        report.keep_trace(error)
+        with suppress(OSError, AppError):  # a log that cannot be written is no reason to say nothing
+            report.keep_trace(error)
     print(f"paceline: {line}", file=sys.stderr)
     return code
 
 
 def _open_streams() -> None:
     """Put the null device where the shell closed a stream."""
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _flushed(code: int) -> int:

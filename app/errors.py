@@ -3,8 +3,12 @@
 AppError
 ├── UsageError         the command line is wrong (exit code 2)
 ├── SettingsError      a settings file or an environment variable is wrong
-└── NothingInstalled   there is no model to run
+├── NothingInstalled   there is no model to run
+└── NotEnoughMemory    the models do not fit the memory that is free
 """
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, which is no error."""
 
 
 class AppError(Exception):

@@ -40,7 +40,8 @@ def read_file(path: Path) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not valid TOML: {error}") from error
     except OSError as error:
-        raise SettingsError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+        advice = "check the path, its rights, and PACELINE_HOME"
+        raise SettingsError(f"{path} cannot be read ({error.strerror}): {advice}") from error
     names = {key: key.replace("-", "_") for key in table}
     for key, name in names.items():
         if name not in _types():

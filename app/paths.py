@@ -1,6 +1,7 @@
 """Where the program keeps things: the platform's own folders, or all under PACELINE_HOME.
 
-Every folder that is made here is readable by its owner alone, whatever the umask says.
+Every file that is made here, and each folder made for it, is its owner's alone, whatever the umask says.  A home that
+cannot be found is a SettingsError of every function here.
 """
 
 import os
@@ -8,12 +9,19 @@ from pathlib import Path
 
 import platformdirs
 
+from app.errors import SettingsError
+
 NAME = "paceline"
 
 
 def _folder(kind: str, platform: str) -> Path:
     home = os.environ.get("PACELINE_HOME")
-    return Path(home).expanduser().absolute() / kind if home else Path(platform)
+    if not home:
+        return Path(platform)
+    try:
+        return Path(home).expanduser().absolute() / kind
+    except (RuntimeError, OSError) as error:
+        raise SettingsError(f"PACELINE_HOME={home} is no folder that can be found: give an absolute path") from error
 
 
 def data_dir() -> Path:
@@ -41,21 +49,15 @@ def models_dir() -> Path:
     return data_dir() / "models"
 
 
-def downloads_dir() -> Path:
-    """Parts of downloads that are not finished."""
-    return data_dir() / "downloads"
-
-
-def make(folder: Path) -> Path:
-    """Make a folder and what it lies in; new ones are private (0700); returns it."""
-    if not folder.is_dir():
-        make(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
-
-
 def private_file(path: Path) -> Path:
     """Make an empty file of mode 0600 where there is none; returns it."""
-    make(path.parent)
+    from models.files import make_private
+
+    make_private(path.parent)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
     return path
+
+
+def shown(path: Path | str) -> str:
+    """A path, or a text with one, as text that can be written, whatever bytes the name is made of."""
+    return os.fsencode(path).decode("utf-8", "replace")

@@ -34,8 +34,14 @@ def _described(error: Exception) -> tuple[str, int]:
         return f"{where}{error.strerror or error}: check that it is there and yours to use", 1
     if isinstance(error, MemoryError):
         return "there is not enough memory: close other programs, or take a smaller model", 1
-    log = paths.log_dir() / "paceline.log"
-    return f"unexpected {type(error).__name__} ({error}): run it again with --debug, which writes more to {log}", 1
+    return f"unexpected {type(error).__name__} ({error}): run it again with --debug, which writes more to {_log()}", 1
+
+
+def _log() -> str:
+    try:
+        return str(paths.log_dir() / "paceline.log")
+    except AppError:
+        return "the log"
 
 
 def _usage(error: Exception) -> str:

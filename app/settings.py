@@ -37,6 +37,8 @@ SAMPLING = (
     "seed",
 )
 """Settings that are fields of Sampling by the same name."""
+LOADING = ("engine", "exact", "ctx", "threads", "gpu_layers", "kv", "flash_attention")
+"""Settings of how a model is loaded, which say nothing to the demo."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,7 @@ class Settings:
     kv: CacheType | None = None
     """Type of the cache: smaller types need less memory; default: f16."""
     flash_attention: FlashAttention | None = None
-    """Another way to compute attention; default: auto, what is best here."""
+    """Another way to compute attention; default: auto, which is on with a GPU or a quantized cache, else off."""
 
     def over(self, lower: "Settings") -> "Settings":
         """These settings where they say something, `lower` elsewhere; a choice of models replaces all of it."""
@@ -102,6 +104,8 @@ class Settings:
         base = {field.name: getattr(lower, field.name) for field in fields(lower)}
         if self.pair or self.target or self.demo:
             base.update(pair=None, target=None, draft=None, demo=None)
+        if self.demo:
+            base.update(dict.fromkeys(LOADING))
         return dataclasses.replace(lower, **{**base, **own})
 
     @property
@@ -140,10 +144,15 @@ class Settings:
         """Raise ConfigError or UsageError where a value is out of range or two exclude each other."""
         self.request(())
         self.engine_config(Path())
+        for name in ("pair", "target", "draft"):
+            if (value := getattr(self, name)) is not None and not value.strip():
+                raise UsageError(f"{name} must not be empty: name a model, or leave it out")
         if self.pair and self.target:
             raise UsageError("pair and target exclude each other: give one of them")
         if self.demo and (self.pair or self.target or self.draft):
             raise UsageError("demo runs no model: leave out pair, target and draft")
+        if self.demo and (said := [name for name in LOADING if getattr(self, name) is not None]):
+            raise UsageError(f"demo runs no model: leave out {said[0].replace('_', '-')}")
 
 
 def _said(values: dict[str, object]) -> dict[str, object]:

@@ -31,7 +31,10 @@ from engine.detokenize import sanitize
 
 
 class ChatApp(App[None]):
-    """The chat program; where nothing is installed it first offers pairs to fetch."""
+    """The chat program; where nothing is installed it first offers pairs to fetch.
+
+    What the shelf raises is raised here, before the terminal is touched.
+    """
 
     TITLE = "paceline"
     DEFAULT_MODE = "start"
@@ -43,6 +46,7 @@ class ChatApp(App[None]):
         super().__init__()
         self.setup = setup
         self.animation_level = "none"
+        self._offers = None if setup.shelf.ready() else setup.shelf.offers()
         self.add_mode(self.DEFAULT_MODE, self._start)
         self.failure: Exception | None = None
         """Why the chat could not even begin."""
@@ -54,9 +58,9 @@ class ChatApp(App[None]):
 
     def _start(self) -> Screen[None]:
         """The chat where there is something to load, else the choice of what to fetch."""
-        if self.setup.shelf.ready():
+        if self._offers is None:
             return self._open(None)
-        return FirstRunScreen(self.setup.shelf, self.setup.shelf.offers())
+        return FirstRunScreen(self.setup.shelf, self._offers)
 
     def _open(self, config: EngineConfig | None) -> ChatScreen:
         self._chat = ChatScreen(self.setup, config)
@@ -130,7 +134,7 @@ def run(settings: Settings) -> int:
     shelf = ModelShelf(settings)
     setup = Setup(
         shelf=shelf,
-        log=paths.make(paths.log_dir()) / "engine.log",
+        log=paths.log_dir() / "engine.log",
         crash_log=paths.log_dir() / "window.log",
         request=settings.request(()),
         lower_priority=lower_priority,

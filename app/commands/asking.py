@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app import paths
 from app.choice import Choice
+from app.errors import INTERRUPTED
 from app.output import CLEAR, Output, styled
 from app.settings import Settings
 from engine.client import EngineClient
@@ -17,8 +18,6 @@ from engine.detokenize import sanitize
 from engine.events import Finished, Loading, Tokens
 from engine.stats import Answer
 
-INTERRUPTED = 130
-"""The exit code after Ctrl-C."""
 Starter = Callable[[Path], Awaitable[EngineClient]]
 
 
@@ -33,7 +32,7 @@ class Asking:
 
     async def run(self, turns: list[str]) -> int:
         """Answer all turns; the exit code.  Raises what the engine raises."""
-        log = paths.make(paths.log_dir()) / "engine.log"
+        log = paths.log_dir() / "engine.log"
         with self._interruptible():
             try:
                 async with await self._start(log) as client:

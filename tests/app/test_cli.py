@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -6,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from app import cli, paths, report
+from app.settings import Settings
 from engine.client import environment
+from models.files import make_private
 from tests.app.command import PROGRAM, paceline, variables
 from tests.tiny_gguf import Tiny, write_llama
 
@@ -65,6 +68,13 @@ BAD = [
     ("ask hi --ctx 1", 2, "ctx must be at least 16"),
     ("ask hi --pair a --target b", 2, "exclude each other"),
     ("ask hi --demo --pair a", 2, "demo runs no model"),
+    ("ask hi --demo --exact strict", 2, "demo runs no model: leave out exact"),
+    ("ask hi --demo --kv q8_0", 2, "demo runs no model: leave out kv"),
+    ("ask hi --demo --ctx 512", 2, "demo runs no model: leave out ctx"),
+    ("ask hi --demo --threads 2", 2, "demo runs no model: leave out threads"),
+    ("ask hi --target=", 2, "target must not be empty"),
+    ("ask hi --draft=", 2, "draft must not be empty"),
+    ("ask hi --target @", 2, "target must not be empty"),
     ("ask hi", 1, "paceline models pull coder"),
     ("ask hi --pair bogus", 1, "there is no model or pair 'bogus'"),
     ("ask hi --pair coder", 1, "paceline models pull coder"),
@@ -125,7 +135,7 @@ def test_bad_input_that_the_engine_finds_is_one_line_too(
 
 
 def test_a_bad_settings_file_is_named(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    paths.make(paths.config_dir()).joinpath("config.toml").write_text("temperature = 'hot'")
+    make_private(paths.config_dir()).joinpath("config.toml").write_text("temperature = 'hot'")
     assert cli.run(["ask", "hi"]) == 1
     assert "config.toml: temperature" in capfd.readouterr().err
 
@@ -162,6 +172,82 @@ def test_a_lone_hyphen_is_stdin_and_debug_is_for_all() -> None:
     assert cli.prepare(["ask", "--", "-", "--debug"]) == (["ask", "--", "-", "--debug"], False)
 
 
+def test_a_hyphen_that_is_a_value_is_left_alone(home: Path) -> None:
+    assert cli.prepare(["ask", "--stop", "-", "hi"]) == (["ask", "--stop=-", "hi"], False)
+    assert cli.prepare(["ask", "--stop", "--debug", "-", "hi", "-"]) == (["ask", "--stop=-", "hi", "--stdin"], True)
+    assert cli.prepare(["ask", "--stop=x", "-", "--json", "-"])[0] == [
+        "ask",
+        "--stop=x",
+        "--stdin",
+        "--json",
+        "--stdin",
+    ]
+    said = paceline(home, "ask", "--demo", "--stop", "-", "hi")
+    assert (said.code, said.errors) == (0, "")
+    assert said.out.strip()
+    assert "-" not in said.out
+
+
+def test_all_options_without_a_value_are_known() -> None:
+    from typing import get_type_hints
+
+    from app.commands import ask, doctor, models
+
+    hints = [get_type_hints(f) for f in (Settings, ask.ask, doctor.doctor, models.list_models)]
+    flags = {f"--{name}" for hint in hints for name, kind in hint.items() if kind in (bool, bool | None)}
+    assert flags | {"--debug", "--help", "--version"} == cli.FLAGS
+
+
+@pytest.mark.parametrize("debug", [[], ["--debug"]])
+def test_a_home_that_cannot_be_found_is_one_line(debug: list[str]) -> None:
+    said = paceline(Path("~nosuch/x"), "ask", "--demo", "hi", *debug)
+    assert (said.code, said.out) == (1, "")
+    assert said.errors == "paceline: PACELINE_HOME=~nosuch/x is no folder that can be found: give an absolute path\n"
+
+
+def test_what_is_unforeseen_is_told_even_where_no_log_can_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PACELINE_HOME", "~nosuch/x")
+    assert report.describe(ZeroDivisionError())[0].endswith("writes more to the log")
+
+
+def test_a_log_that_cannot_be_written_hides_no_error(
+    home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(tokens: list[str]) -> int:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(cli, "_command", fail)
+    home.write_text("a file where the folder should be")
+    assert cli.run(["ask", "--debug"]) == 1
+    errors = capfd.readouterr().err
+    assert errors.startswith("paceline: unexpected ZeroDivisionError (a bug)")
+    assert errors.count("\n") == 1
+
+
+def test_a_home_that_is_no_folder_is_named_with_the_variable(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    home.write_text("")
+    assert cli.run(["ask", "hi"]) == 1
+    assert "check the path, its rights, and PACELINE_HOME" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="streams closed by a POSIX shell")
+@pytest.mark.parametrize(
+    ("arguments", "part"), [(["ask", "-"], "the prompt is empty"), ([], "the chat needs a terminal")]
+)
+def test_a_closed_stdin_is_an_empty_one(home: Path, arguments: list[str], part: str) -> None:
+    command = ["sh", "-c", '"$@" <&-', "sh", *PROGRAM, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables(home), check=False)
+    assert done.returncode in (1, 2)
+    assert done.stderr.startswith(f"paceline: {part}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_help_says_what_each_command_is_for(home: Path) -> None:
+    out = paceline(home, "--help").out
+    for name, (_, text) in cli.COMMANDS.items():
+        assert re.search(rf"{name} +{text[:30]}", out)
+
+
 def test_the_systems_errors_say_what_and_where() -> None:
     line, code = report.describe(PermissionError(13, "Permission denied", "/x\ny"))
     assert (line, code) == ("/x y: Permission denied: check that it is there and yours to use", 1)
@@ -186,6 +272,11 @@ def test_help_is_there(home: Path, arguments: list[str]) -> None:
     said = paceline(home, *arguments)
     assert (said.code, said.errors) == (0, "")
     assert "Usage: paceline" in said.out
+
+
+def test_the_help_of_flash_attention_says_what_auto_means(home: Path) -> None:
+    words = " ".join(re.sub(r"[│\n]", " ", paceline(home, "ask", "--help").out).split())
+    assert "auto, which is on with a GPU or a quantized cache, else off" in words
 
 
 def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import choice, layers, paths
+from app import choice, last_pair, layers, paths
 from app.errors import NotEnoughMemory, NothingInstalled, SettingsError, UsageError
 from app.settings import Settings
 from engine.config import EngineConfig, Message, Request, Sampling, Speculation
@@ -15,6 +15,7 @@ from models import fit
 from models.catalogue import Catalogue, Entry, Pair, Wheels
 from models.errors import NotInstalled, UnknownModel
 from models.facts import facts
+from models.files import make_private
 from models.gguf import check
 from models.library import Library
 from tests.tiny_gguf import write_llama
@@ -43,6 +44,18 @@ def test_layers_keep_the_first_that_says_something(top: Settings, middle: Settin
 def test_a_choice_of_models_replaces_another_one(own: Settings) -> None:
     assert own.over(Settings(pair="a", draft="d")) == own
     assert own.over(Settings(target="a", draft="d")) == own
+
+
+def test_the_demo_passes_over_how_other_models_are_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('ctx = 4096\nkv = "q8_0"\nseed = 1\n')
+    assert layers.load(Settings(demo=True), file, {}) == Settings(demo=True, seed=1)
+
+
+@pytest.mark.parametrize("name", ["pair", "target", "draft"])
+def test_an_empty_name_of_a_model_is_wrong_usage(name: str) -> None:
+    with pytest.raises(UsageError, match=f"^{name} must not be empty"):
+        layers.load(Settings(**{name: " "}), NOWHERE, {})
 
 
 def test_a_draft_alone_joins_the_choice_below() -> None:
@@ -204,7 +217,7 @@ def library(tmp_path: Path, home: Path) -> Library:
 
 
 def install(library: Library, *names: str) -> None:
-    paths.make(library.root)
+    make_private(library.root)
     for name in names:
         write_llama(library.file(name))
 
@@ -229,13 +242,13 @@ def test_the_best_pair_is_the_default_and_the_last_one_is_better(library: Librar
 
 
 def test_what_is_remembered_is_private_and_may_be_broken(library: Library) -> None:
-    choice.remember("tiny")
+    last_pair.remember("tiny")
     file = paths.data_dir() / "state.json"
-    assert choice.last_pair() == "tiny"
+    assert last_pair.last_pair() == "tiny"
     if os.name == "posix":
         assert file.stat().st_mode & 0o077 == 0
     file.write_text("{")
-    assert choice.last_pair() is None
+    assert last_pair.last_pair() is None
 
 
 def test_a_pair_without_its_draft_and_a_target_alone(library: Library) -> None:
@@ -279,8 +292,8 @@ def test_the_context_is_cut_to_the_memory_that_is_free(library: Library, monkeyp
 def test_folders_are_private_and_move_with_the_home(home: Path) -> None:
     old = os.umask(0)
     try:
-        for folder in (paths.models_dir(), paths.downloads_dir(), paths.log_dir(), paths.cache_dir()):
-            paths.make(folder)
+        for folder in (paths.models_dir(), paths.log_dir(), paths.cache_dir()):
+            make_private(folder)
             assert folder.is_relative_to(home)
             if os.name == "posix":
                 assert folder.stat().st_mode & 0o777 == 0o700

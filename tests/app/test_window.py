@@ -4,6 +4,7 @@ import ast
 import asyncio
 import importlib
 import inspect
+import io
 import os
 import subprocess
 import sys
@@ -16,9 +17,12 @@ from textual.dom import DOMNode
 
 from app import tui
 from app.errors import NothingInstalled, UsageError
+from app.paths import models_dir
 from app.settings import Settings
 from app.shelf import ModelShelf
 from app.tui import ChatApp
+from models.errors import NotWritable
+from models.files import make_private
 from tests.app.fakes_shelf import FakeShelf, chat_app, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,3 +186,25 @@ async def test_what_cannot_be_loaded_closes_the_window_with_the_error() -> None:
     assert str(app.failure) == "no such file: check the path"
     assert app.return_code == 1
     assert engine.started == []
+
+
+@pytest.mark.parametrize(
+    ("text", "part"), [('{"version": 99}', "newer version"), (None, "cannot be used")], ids=["newer", "unreadable"]
+)
+def test_a_list_of_models_that_cannot_be_read_opens_no_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, part: str
+) -> None:
+    monkeypatch.setenv("PACELINE_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "__stderr__", FakeTerminal())
+    monkeypatch.setattr(ChatApp, "run", lambda _self: pytest.fail("the window was opened"))
+    index = make_private(models_dir()) / "index.json"
+    index.mkdir() if text is None else index.write_text(text)
+    with pytest.raises(NotWritable, match=part):
+        tui.run(Settings())
+
+
+class FakeTerminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
