@@ -8,16 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from app import paths
-from app.choice import Choice, choose
+from app.choice import MOST_CONTEXT, Choice, choose
 from app.settings import Settings
 from app.setup import Fetched, Offer
 from engine.config import EngineConfig
 
 if TYPE_CHECKING:
     from models import Library, Pair, Progress
-
-CONTEXT = 8192
-"""Tokens of context for which the need of memory is told."""
 
 
 class ModelShelf:
@@ -59,7 +56,7 @@ class ModelShelf:
 
         entries = self._library.catalogue.entries(pair.id)
         loads, free = [of_entry(entry) for entry in entries], available()
-        context = largest_context(loads, CONTEXT, free) or CONTEXT
+        context = largest_context(loads, MOST_CONTEXT, free) or MOST_CONTEXT
         return Offer(
             id=pair.id,
             title=pair.title,

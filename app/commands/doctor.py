@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app import paths
+from app.paths import shown
 from engine.probe import Probe, probe
 
 
@@ -68,7 +69,7 @@ def examine(native: Probe) -> Report:
     """Look at this machine, given what the native library said."""
     import psutil
 
-    from app.choice import last_pair
+    from app.last_pair import last_pair
     from engine.threads import physical_cores
     from models import fit
 
@@ -135,7 +136,7 @@ def _models() -> tuple[list[str], list[str], list[str]]:
         pairs = [pair.id for pair in library.installed_pairs()]
         choose(layers.load(Settings()), library)
     except (AppError, ModelsError) as error:
-        return models, pairs, [str(error)]
+        return models, pairs, [shown(str(error))]
     return models, pairs, []
 
 
@@ -143,7 +144,7 @@ def _versions(native: Probe) -> dict[str, str]:
     library = native.version or f"llama-cpp-python {_version('llama-cpp-python')}, which does not work"
     return {
         "paceline": _version("paceline"),
-        "python": f"{platform.python_version()} ({sys.executable})",
+        "python": f"{platform.python_version()} ({shown(sys.executable)})",
         "llama-cpp-python": library.removeprefix("llama-cpp-python "),
         "textual": _version("textual"),
     }
@@ -194,6 +195,6 @@ def _folder(name: str, path: Path) -> Folder:
     try:
         mode = path.stat().st_mode
     except OSError:
-        return Folder(name=name, path=str(path), mode=None, private=True)
+        return Folder(name=name, path=shown(path), mode=None, private=True)
     private = sys.platform == "win32" or not stat.S_IMODE(mode) & 0o077
-    return Folder(name=name, path=str(path), mode=stat.filemode(mode), private=private)
+    return Folder(name=name, path=shown(path), mode=stat.filemode(mode), private=private)

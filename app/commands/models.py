@@ -11,8 +11,10 @@ from typing import Annotated
 import msgspec
 from cyclopts import App, Parameter
 
+from app.choice import MOST_CONTEXT
+from app.cli import COMMANDS
 from app.commands.meter import Meter
-from app.paths import models_dir
+from app.paths import models_dir, shown
 from models import Catalogue, Entry, Installed, Library, ModelsError, Pair, need, pull
 from models.errors import NotInstalled
 from models.fit import of_entry
@@ -20,9 +22,7 @@ from models.sources.pip import PIP
 from models.sources.wheels import kept
 from models.text import plain, size
 
-app = App(name="models", help="What can be fetched, and what is on this machine.", version_flags=[])
-
-_CTX_SHOWN = 8192
+app = App(name="models", help=COMMANDS["models"][1], version_flags=[])
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,8 +133,8 @@ def verify_models(id: Annotated[str | None, Parameter(show_default=False)] = Non
             print(f"{name} is right: sha256 {checked.sha256}")
         except ModelsError as error:
             failed.append(error)
-    for other in failed[1:]:
-        print(other, file=sys.stderr)
+    if len(failed) > 1:
+        raise ModelsError("; ".join(map(str, failed))) from failed[0]
     if failed:
         raise failed[0]
 
@@ -145,7 +145,7 @@ def pull_into(library: Library, id: str, pip: Sequence[str] = PIP) -> None:
         with Meter(sys.stderr) as meter:
             there = pull(id, library, meter.report, pip=pip)
     except KeyboardInterrupt:
-        print("interrupted: finished parts are kept, run it again to go on from there", file=sys.stderr)
+        print("paceline: interrupted: finished parts are kept, run it again to go on from there", file=sys.stderr)
         raise
     total = size(sum(model.bytes for model in there))
     print(f"{id} is ready ({total}): {', '.join(model.id for model in there)}")
@@ -176,7 +176,7 @@ def _catalogue_row(library: Library, entry: Entry, there: Installed | None) -> M
         licence=entry.licence,
         state=absent if there is None else _presence(there),
         fetched_bytes=fetched if there is None else there.bytes,
-        path=str(there.path) if there else None,
+        path=shown(there.path) if there else None,
         sha256=there.sha256 if there else None,
     )
 
@@ -184,19 +184,19 @@ def _catalogue_row(library: Library, entry: Entry, there: Installed | None) -> M
 def _added_row(model: Installed) -> ModelRow:
     return ModelRow(
         id=model.id,
-        title=str(model.path),
+        title=shown(model.path),
         bytes=model.bytes,
         licence=None,
         state=_presence(model),
         fetched_bytes=model.bytes,
-        path=str(model.path),
+        path=shown(model.path),
         sha256=model.sha256,
     )
 
 
 def _lost_row(id: str, path: Path) -> ModelRow:
     return ModelRow(
-        id=id, title=str(path), bytes=0, licence=None, state="gone", fetched_bytes=0, path=None, sha256=None
+        id=id, title=shown(path), bytes=0, licence=None, state="gone", fetched_bytes=0, path=None, sha256=None
     )
 
 
@@ -212,7 +212,7 @@ def _pair_row(catalogue: Catalogue, pair: Pair, installed: bool) -> PairRow:
         target=pair.target,
         draft=pair.draft,
         bytes=sum(entry.bytes for entry in entries),
-        memory_bytes=need([of_entry(entry) for entry in entries], _CTX_SHOWN),
+        memory_bytes=need([of_entry(entry) for entry in entries], MOST_CONTEXT),
         installed=installed,
     )
 

@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from app import choice, paths
 from app.commands import doctor
 from app.settings import Settings
 from engine.probe import Probe
+from models.files import make_private
 from models.library import Library
 from tests.app.command import paceline
 
@@ -60,13 +62,13 @@ def test_a_broken_library_is_a_sentence_and_the_rest_is_told(capsys: pytest.Capt
 
 @pytest.mark.usefixtures("installed")
 def test_a_bad_settings_file_is_to_be_mended() -> None:
-    paths.make(paths.config_dir()).joinpath("config.toml").write_text("bogus = 1")
+    make_private(paths.config_dir()).joinpath("config.toml").write_text("bogus = 1")
     assert "bogus" in doctor.examine(WELL).advice[0]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
 def test_folders_that_others_can_read_are_noted() -> None:
-    paths.make(paths.data_dir())
+    make_private(paths.data_dir())
     assert doctor.examine(WELL).notes == []
     paths.data_dir().chmod(0o755)
     report = doctor.examine(WELL)
@@ -100,6 +102,19 @@ def test_the_command_prints_json_that_is_the_report(home: Path) -> None:
     report = msgspec.json.decode(said.out, type=doctor.Report)
     assert report.versions["paceline"] == paceline(home, "--version").out.strip()
     assert json.loads(said.out)["ready"] is False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes")
+@pytest.mark.parametrize("setting", ["bogus = 1", ""])
+def test_a_home_that_is_no_text_can_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
+    monkeypatch.setenv("PACELINE_HOME", os.fsdecode(os.fsencode(tmp_path) + b"/h\xff"))
+    make_private(paths.config_dir()).joinpath("config.toml").write_text(setting)
+    paths.config_dir().chmod(0o755)
+    report = doctor.examine(WELL)
+    told = json.loads(msgspec.json.encode(report))
+    assert all("/h\N{REPLACEMENT CHARACTER}" in folder["path"] for folder in told["folders"])
+    assert told["notes"]
+    "\n".join(doctor.lines(report)).encode()
 
 
 def test_the_command_is_for_people_too(home: Path) -> None:

@@ -1,15 +1,17 @@
 """`paceline models`: what each command prints where, and that what goes wrong leaves as one error."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
+from app.commands import models as command
 from app.commands.models import app, model_rows, pair_rows, pull_into
 from app.paths import models_dir
-from models import ModelsError
+from models import Library, ModelsError
 from models.errors import NotInstalled, UnknownModel, WrongHash
 from tests.models.tinygguf import tiny
 from tests.models.wheelhouse import House, Watch, house
@@ -134,7 +136,9 @@ def test_an_interrupted_pull_says_that_it_goes_on(
     made.behave(part_2=["interrupt"])
     with pytest.raises(KeyboardInterrupt):
         pull_into(made.library, "toy", made.pip)
-    assert capsys.readouterr().err.endswith("interrupted: finished parts are kept, run it again to go on from there\n")
+    assert capsys.readouterr().err.endswith(
+        "paceline: interrupted: finished parts are kept, run it again to go on from there\n"
+    )
     assert not any(psutil.pid_exists(pid) for pid in made.pids())
     rows = {row.id: row for row in model_rows(made.library)}
     assert rows["toy"].state == "partly fetched"
@@ -160,6 +164,36 @@ def test_verify_goes_through_all_and_then_fails(tmp_path: Path, capsys: pytest.C
     with pytest.raises(WrongHash, match="a are not the right ones"):
         run("verify")
     assert capsys.readouterr().out.startswith("b is right")
+
+
+def test_verify_tells_all_that_is_wrong_in_one_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.gguf", "b.gguf"):
+        run("add", str(mine(tmp_path, name)))
+    run("verify")
+    for name in ("a.gguf", "b.gguf"):
+        (tmp_path / name).write_bytes(tiny("zebra")[:-1] + b"?")
+    capsys.readouterr()
+    with pytest.raises(ModelsError, match=r"a are not the right ones.*; .*b are not the right ones") as caught:
+        run("verify")
+    assert "\n" not in str(caught.value)
+    assert "not the right ones" not in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes")
+def test_a_home_that_is_no_text_can_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PACELINE_HOME", os.fsdecode(os.fsencode(tmp_path) + b"/h\xff"))
+    made = toy(tmp_path, monkeypatch)
+    library = Library(models_dir(), made.library.catalogue)
+    pull_into(library, "toy", made.pip)
+    monkeypatch.setattr(command, "Library", lambda _root: library)
+    capsys.readouterr()
+    run("list", "--json")
+    (row,) = json.loads(capsys.readouterr().out)["models"]
+    assert "h\N{REPLACEMENT CHARACTER}" in row["path"]
+    gone = command._lost_row("x", Path(os.fsdecode(b"/\xff")))
+    assert gone.title == "/\N{REPLACEMENT CHARACTER}"
 
 
 def test_watch_is_not_needed_for_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
