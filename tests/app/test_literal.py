@@ -18,6 +18,7 @@ from app.widgets.prose import Prose, plain
 from app.widgets.user_message import UserMessage
 from engine.errors import EngineError
 from engine.events import Loaded, Loading
+from models.errors import ModelsError
 from tests.app.fakes_shelf import FakeShelf, chat_app, setup, until
 from tests.fakes_client import FakeClient, FakeEngine, finished, one_round, tokens
 
@@ -112,7 +113,7 @@ async def test_markup_is_text_on_the_first_run() -> None:
         assert isinstance(screen, FirstRunScreen)
         for text in MARKUP:
             assert lines(pilot).count(text) >= 2
-            shelf.error = RuntimeError(text)
+            shelf.error = ModelsError(text)
             shelf.begun.clear()
             await pilot.press("enter")
             await until(pilot, shelf.begun.is_set)
