@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterable
 from contextlib import suppress
@@ -28,6 +29,9 @@ from app.shelf import ModelShelf
 from app.themes import THEMES
 from engine.config import EngineConfig
 from engine.detokenize import sanitize
+
+LAST_RESORT_S = 3.0
+"""After a signal to end: seconds until the process ends even if its terminal no longer takes what is written."""
 
 
 class ChatApp(App[None]):
@@ -71,11 +75,15 @@ class ChatApp(App[None]):
         if not self.is_headless:
             loop = asyncio.get_running_loop()
             for name in ("SIGTERM", "SIGHUP"):
-                with suppress(AttributeError, NotImplementedError, RuntimeError):
-                    loop.add_signal_handler(getattr(signal, name), self._leave)
+                with suppress(AttributeError, ValueError):
+                    signal.signal(getattr(signal, name), lambda _number, _frame: self._leave(loop))
 
-    def _leave(self) -> None:
-        self.run_worker(self.action_quit(), exit_on_error=False)
+    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Quit; a terminal that takes no more can block the loop or the farewell for ever, so that has an end."""
+        last_resort = threading.Timer(LAST_RESORT_S, os._exit, [0])
+        last_resort.daemon = True
+        last_resort.start()
+        loop.call_soon_threadsafe(lambda: self.run_worker(self.action_quit(), exit_on_error=False))
 
     @on(FirstRunScreen.PairFetched)
     async def _fetched(self, event: FirstRunScreen.PairFetched) -> None:

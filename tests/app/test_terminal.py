@@ -1,5 +1,6 @@
 """The program in a real terminal, on the demo model: it opens, answers, ends, and leaves the terminal as it was."""
 
+import contextlib
 import os
 import select
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals")
+fcntl = pytest.importorskip("fcntl", reason="needs pseudo-terminals")
 termios = pytest.importorskip("termios", reason="needs pseudo-terminals")
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,6 +100,31 @@ def test_a_signal_in_mid_answer_leaves_the_terminal_as_it_was(terminal: Terminal
     assert terminal.end() == 0
     assert all(code in terminal.seen for code in LEFT)
     assert b"Traceback" not in terminal.seen
+
+
+def test_the_program_ends_with_its_terminal(tmp_path: Path) -> None:
+    """Nobody reads any more, so all that is written blocks in the end: a signal must end the program all the same."""
+    one = Terminal(tmp_path, "--demo")
+    try:
+        one.read_until(b"demo-draft")
+        one.write(b"hello\r")
+        unread, before = unread_bytes(one.descriptor), -1
+        while unread != before:  # until the terminal takes no more
+            before = unread
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                one.process.wait(1.0)
+            unread = unread_bytes(one.descriptor)
+        one.process.send_signal(signal.SIGHUP)
+        assert one.process.wait(PATIENCE_S) == 0
+    finally:
+        one.process.kill()
+        one.process.wait()
+        os.close(one.descriptor)
+
+
+def unread_bytes(descriptor: int) -> int:
+    """What the program has written and nobody has read."""
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)
 
 
 def test_an_unbracketed_paste_of_lines_is_not_sent(terminal: Terminal) -> None:
