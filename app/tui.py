@@ -76,14 +76,17 @@ class ChatApp(App[None]):
             loop = asyncio.get_running_loop()
             for name in ("SIGTERM", "SIGHUP"):
                 with suppress(AttributeError, ValueError):
-                    signal.signal(getattr(signal, name), lambda _number, _frame: self._leave(loop))
+                    signal.signal(getattr(signal, name), lambda _number, _frame: self._told_to_end(loop))
 
-    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _told_to_end(self, loop: asyncio.AbstractEventLoop) -> None:
         """Quit; a terminal that takes no more can block the loop or the farewell for ever, so that has an end."""
         last_resort = threading.Timer(LAST_RESORT_S, os._exit, [0])
         last_resort.daemon = True
         last_resort.start()
-        loop.call_soon_threadsafe(lambda: self.run_worker(self.action_quit(), exit_on_error=False))
+        loop.call_soon_threadsafe(self._leave)
+
+    def _leave(self) -> None:
+        self.run_worker(self.action_quit(), exit_on_error=False)
 
     @on(FirstRunScreen.PairFetched)
     async def _fetched(self, event: FirstRunScreen.PairFetched) -> None:
