@@ -1,9 +1,18 @@
-"""Fixtures for tests on real models: the files are named by the environment and fetched by make, never by a test."""
+"""Fixtures for tests on real models, and how property tests choose their examples.
+
+Model files are named by the environment and fetched by make, never by a test.  Examples are the same in every run;
+`pytest --hypothesis-profile=explore` looks for new ones.
+"""
 
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("explore", derandomize=False)
+settings.load_profile("repeatable")
 
 
 def _file(variable: str, target: str) -> Path:
