@@ -5,6 +5,7 @@ before it is used; one that ran ahead (drafts) is rewound by `commit` or `settle
 marked unknown; if the change fails it is cleared, never guessed.
 """
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 
@@ -52,6 +53,23 @@ class Cache:
             self._known = False
             raise
 
+    def drop(self, start: int, end: int, shift: bool) -> bool:
+        """Forget the tokens from `start` to `end`: whether those after them moved up, else they are gone as well."""
+        moved = False
+        if shift and end < self.length:
+            self._known = False
+            with contextlib.suppress(CannotRewind):
+                self.model.drop(start, end)
+                moved = True
+            self._known = True
+        if not moved:
+            self.rewind(start)
+        return moved
+
+    def doubt(self) -> None:
+        """Count on nothing in the cache: it is cleared before it is used again."""
+        self._known = False
+
     def clear(self) -> None:
         """Empty the cache; a model that cannot even do that stays unknown."""
         self._known = False
@@ -88,7 +106,7 @@ class Context:
 
     @property
     def holds_wide(self) -> bool:
-        """Whether the target's cache holds anything that a pass over drafts wrote, or that was read after it."""
+        """Whether the target's cache holds anything that a pass over drafts wrote or a shift moved, or read after it."""
         return self.target.length > self._wide
 
     def read(self, cache: Cache) -> Iterator[int]:
@@ -120,6 +138,27 @@ class Context:
             del self.ids[length:]
         for cache in self.caches:
             cache.rewind(len(self.ids))
+
+    def forget(self, start: int, end: int, shift: bool = True) -> None:
+        """Take the ids from `start` to `end` out of the conversation, and out of each cache.
+
+        With `shift` the caches keep what they read after them, where they can: near to a fresh reading, so the target's
+        counts as `holds_wide` from `start` on.  Else a cache keeps what stands before `start` and reads the rest again,
+        which is exact.  Whatever fails, no cache counts as holding what it may not hold.
+        """
+        if not 0 <= start <= end <= len(self.ids):
+            raise ValueError(f"cannot forget {start} to {end} of {len(self.ids)} ids")
+        if start == end:
+            return
+        del self.ids[start:end]
+        try:
+            shifted = [cache.drop(start, end, shift) for cache in self.caches]
+        except BaseException:
+            for cache in self.caches:
+                cache.doubt()
+            raise
+        if shifted[0]:
+            self._wide = min(self._wide, start)
 
     def rest(self) -> None:
         """Leave the target one token behind the ids, as every round does, so that what comes next reads alike."""

@@ -100,6 +100,14 @@ class Model(Protocol):
         """Forget all but the first `length` tokens; CannotRewind changes nothing; 0 always works and clears."""
         ...
 
+    def drop(self, start: int, end: int) -> None:
+        """Forget the tokens from `start` to `end`; those after them move up and are not read again.
+
+        What moves still carries what it saw of the forgotten tokens, so later rows are near those of a fresh reading,
+        never equal.  CannotRewind changes nothing: this cache cannot shift.  ValueError out of range.
+        """
+        ...
+
     def interrupt(self) -> None:
         """From any thread: a running forward raises Interrupted soon; without one nothing happens."""
         ...

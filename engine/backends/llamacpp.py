@@ -92,6 +92,10 @@ class LlamaCppModel:
         self.n_batch: int = min(lib.llama_n_batch(self._alive()), lib.llama_n_ubatch(self._alive()), self.n_ctx)
         self._batch = Batch(self.n_batch)
         self._rewinds = self._try_rewind()
+        # positions that are no rotation are part of what was read, and do not move
+        self._shifts: bool = (
+            self._rewinds and lib.llama_memory_can_shift(self._memory) and lib.llama_model_rope_type(self._model) >= 0
+        )
         if self._rewinds:  # a pass cut short could not be taken back, so there it runs to its end
             lib.llama_set_abort_callback(self._alive(), self._abort, ctypes.addressof(self._flag))
 
@@ -229,6 +233,32 @@ class LlamaCppModel:
             if not lib.llama_memory_seq_rm(self._memory, 0, length, -1):
                 raise CannotRewind(f"llama.cpp does not go back from {self._length:,} to {length:,} tokens")
             self._length = length
+
+    def drop(self, start: int, end: int) -> None:
+        """See Model.drop; DecodeFailed leaves the cache unknown."""
+        self._alive()
+        if not 0 <= start <= end <= self._length:
+            raise ValueError(f"cannot drop {start} to {end} of {self._length} tokens")
+        if start == end:
+            return
+        if not self._shifts:
+            raise CannotRewind("this model's cache cannot shift: what follows can only be read again")
+        if not lib.llama_memory_seq_rm(self._memory, 0, start, end):
+            raise CannotRewind(f"llama.cpp does not forget {start:,} to {end:,}: what follows can only be read again")
+        lib.llama_memory_seq_add(self._memory, 0, end, -1, start - end)
+        self._length -= end - start
+        self._rotate()
+
+    def _rotate(self) -> None:
+        """Have a shift done, by a pass that nothing can stop: until then a saved cache would be corrupt."""
+        context = self._alive()
+        self._batch.fill([0], self._length, 0)
+        lib.llama_set_abort_callback(context, lib.ggml_abort_callback(), None)
+        code = lib.llama_decode(context, self._batch.native)
+        lib.llama_set_abort_callback(context, self._abort, ctypes.addressof(self._flag))
+        if code or not lib.llama_memory_seq_rm(self._memory, 0, self._length, -1):
+            self._clear()
+            raise DecodeFailed(f"llama.cpp failed with code {code} while it moved its cache: ask again")
 
     def _clear(self) -> None:
         lib.llama_memory_clear(self._memory, False)

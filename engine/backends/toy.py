@@ -147,6 +147,14 @@ class ToyModel:
             return False
         return self.kind == "dense" or length - self.window >= self._lost or self._lost <= 0
 
+    def drop(self, start: int, end: int) -> None:
+        """See Model.drop; the rows after it are those of a fresh reading, as a toy's cells are its ids."""
+        if not 0 <= start <= end <= self.length:
+            raise ValueError(f"cannot drop {start} to {end} of {self.length} tokens")
+        if self.kind != "dense":
+            raise CannotRewind(f"a {self.kind} cache cannot shift")
+        del self._cells[start:end]
+
     def interrupt(self) -> None:
         """See Model.interrupt."""
         self._interrupted.set()
