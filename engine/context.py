@@ -106,7 +106,7 @@ class Context:
 
     @property
     def holds_wide(self) -> bool:
-        """Whether the target's cache holds anything that a pass over drafts wrote or a shift moved, or read after it."""
+        """Whether the target's cache holds what a pass over drafts wrote or a shift moved, or was read after it."""
         return self.target.length > self._wide
 
     def read(self, cache: Cache) -> Iterator[int]:
