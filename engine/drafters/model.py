@@ -1,6 +1,7 @@
 """A draft model: a second, smaller Model that samples ahead by the same settings as the target.
 
-Whether a token is submitted depends on the tokens before it alone, never on its own draw: so the rule stays exact.
+Whether a token is submitted is decided before it is drawn: by the tokens before it and by rows up to its own, never by
+its own draw, later ones or the verifier's chance.  So the rule stays exact (DESIGN 3.3).
 """
 
 from collections.abc import Callable, Sequence
@@ -9,8 +10,17 @@ from engine.context import Cache, Context
 from engine.drafters import Offer
 from engine.errors import Interrupted
 from engine.sampler import Sampler
+from engine.sampling import Distribution
 from engine.stats import Source
 from engine.verify import Proposal, Rule
+
+Submits = Callable[[Sequence[Distribution]], bool]
+"""Asked with this round's draft rows up to the one that the next token would be drawn from: is it drawn and sent?"""
+
+
+def always(rows: Sequence[Distribution]) -> bool:  # noqa: ARG001
+    """Every token is sent."""
+    return True
 
 
 class ModelDrafter:
@@ -18,11 +28,13 @@ class ModelDrafter:
 
     source: Source = "model"
 
-    def __init__(self, context: Context, rule: Rule, sampler: Sampler, stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self, context: Context, rule: Rule, sampler: Sampler, stopped: Callable[[], bool], submits: Submits = always
+    ) -> None:
         if context.draft is None:
             raise ValueError("the context has no draft model")
         self._context, self._cache = context, context.draft
-        self._rule, self._sampler, self._stopped = rule, sampler, stopped
+        self._rule, self._sampler, self._stopped, self._submits = rule, sampler, stopped, submits
 
     @property
     def cache(self) -> Cache:
@@ -35,16 +47,19 @@ class ModelDrafter:
         return Offer(self.source, length) if length > 0 else None
 
     def propose(self, length: int) -> list[Proposal]:
-        """Samples `length` tokens one by one with their distributions; Interrupted once the answer is stopped."""
+        """Samples up to `length` tokens one by one with their rows; Interrupted once the answer is stopped."""
         proposals: list[Proposal] = []
+        rows: list[Distribution] = []
         ahead: list[int] = []
         for _ in range(length):
             if self._stopped():
                 raise Interrupted("stopped between two passes of the draft")
-            row = self._context.advance(self._cache, ahead, 1)[0]
-            draft = self._sampler(row, self._context.ids, ahead)
-            token = self._rule.propose(draft, len(self._context.ids) + len(ahead))
-            proposals.append(Proposal(token, draft))
+            logits = self._context.advance(self._cache, ahead, 1)[0]
+            rows.append(self._sampler(logits, self._context.ids, ahead))
+            if not self._submits(rows):
+                break
+            token = self._rule.propose(rows[-1], len(self._context.ids) + len(ahead))
+            proposals.append(Proposal(token, rows[-1]))
             ahead.append(token)
             if token in self._sampler.eog:
                 break
