@@ -96,7 +96,7 @@ class Context:
 
         The last prompt token is never kept: its row opens the answer.
         """
-        shared = min(_common(self.ids, prompt), len(prompt) - 1)
+        shared = min(common_prefix(self.ids, prompt), len(prompt) - 1)
         for cache in self.caches:
             cache.rewind(shared)
         if not self.holds_wide:
@@ -178,7 +178,7 @@ def rewinds(model: Model) -> bool:
     return True
 
 
-def _common(a: Sequence[int], b: Sequence[int]) -> int:
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     """Length of the longest common prefix, by halving: slices compare at the speed of C."""
     low, high = 0, min(len(a), len(b))
     while low < high:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.backends.toy import ToyLM
-from engine.context import Cache, Context, _common, rewinds
+from engine.context import Cache, Context, common_prefix, rewinds
 from engine.errors import DecodeFailed
 from tests.fakes import FaultyModel
 
@@ -14,7 +14,7 @@ IDS = st.lists(st.integers(0, 3), min_size=1, max_size=40)
 
 @given(IDS, IDS)
 def test_common_is_the_longest_common_prefix(a: list[int], b: list[int]) -> None:
-    n = _common(a, b)
+    n = common_prefix(a, b)
     assert a[:n] == b[:n]
     assert n == min(len(a), len(b)) or a[n] != b[n]
 
