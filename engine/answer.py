@@ -10,11 +10,12 @@ from engine.config import Request, Rule, Speculation
 from engine.context import Context
 from engine.detokenize import TextStream
 from engine.events import Origin, Reading, Round, Tokens
-from engine.generate import CatchingUp, Clock, RoundDone
+from engine.generate import CatchingUp, Clock, DraftFailed, RoundDone
 from engine.pair import Pair
 from engine.planner import Experience, Planner
 from engine.stats import Answer, CacheReceipts, Finish, Settings, StopKind, Verdict
 from engine.tally import Tally, receipt
+from engine.verdict import Leads
 
 
 class Run:
@@ -40,6 +41,8 @@ class Run:
         self._stop_kind: StopKind | None = None
         self._stream = TextStream(pair.target.vocab.piece, request.stop)
         self._ids: list[int] = []
+        self._leads = Leads()
+        self._failures: list[str] = []
         self._tally = Tally(started=clock())
         self._held = [0] * len(context.caches)
         self._most = list(self._held)
@@ -64,11 +67,18 @@ class Run:
         reused = self._held[1 if step.model == "draft" else 0]
         return Reading(model=step.model, reused=reused, done=step.done, total=step.total)
 
+    def draft_failed(self, step: DraftFailed) -> None:
+        """The rest of the answer is made without the draft model."""
+        self._failures.append(f"the draft model failed and was left out from there on: {step.reason}")
+
     def round(self, done: RoundDone) -> Iterator[Tokens | Round]:
         """Take in a round: its text as far as it may be shown, then its figures."""
         self._tally.round(done, self._clock())
         self._note_held()
-        text, shown = self._push(done.tokens)
+        first = len(self._ids)
+        text, shown, looked_at = self._push(done.tokens)
+        if self._context.holds_wide:
+            self._leads.note(first, done.leads[:looked_at] if self._stream.stopped else done.leads)
         origins: list[Origin] = [done.source or "target"] * done.accepted + ["target"]
         self._ids.extend(done.tokens[:shown])
         if done.end and not self.finish:
@@ -81,17 +91,17 @@ class Run:
         held = (cache.length for cache in self._context.caches)
         self._most = [max(most, now) for most, now in zip(self._most, held, strict=True)]
 
-    def _push(self, tokens: Sequence[int]) -> tuple[str, int]:
-        """Text that may be shown after these tokens, and how many of them are not past a stop string."""
+    def _push(self, tokens: Sequence[int]) -> tuple[str, int, int]:
+        """Text that may be shown after these tokens, how many are not past a stop string, and how many decided that."""
         text = ""
-        for token in tokens:
+        for looked_at, token in enumerate(tokens, 1):
             text += self._stream.push(token)
             if self._stream.stopped:
                 self.finish, self._stop_kind = "stop", "string"
                 # a stop may reach back over tokens of earlier rounds
                 del self._ids[self._stream.kept :]
-                return text, max(0, self._stream.kept - len(self._ids))
-        return text, len(tokens)
+                return text, max(0, self._stream.kept - len(self._ids)), looked_at
+        return text, len(tokens), len(tokens)
 
     def _figures(self, done: RoundDone, shown: int) -> Round:
         return Round(
@@ -152,14 +162,14 @@ class Run:
         )
 
     def _verdict(self) -> Verdict:
-        """Identical where nothing in the cache came from a wide pass, or such passes equal single ones bit for bit."""
         if not self.request.sampling.greedy:
             return Verdict(kind="not_greedy")
-        exact = self._pair.exact == "strict" or not self._context.holds_wide
-        return Verdict(kind="identical" if exact else "unmeasured")
+        if self._pair.exact == "strict" or not self._context.holds_wide:
+            return Verdict(kind="identical")
+        return self._leads.verdict(self._pair.lead_change, self.request.sampling)
 
     def _notes(self) -> list[str]:
-        notes = []
+        notes = list(self._failures)
         asked = self.planner.speculation.length
         limit = self._pair.width_limit
         if asked is not None and limit == 1:

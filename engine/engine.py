@@ -19,7 +19,7 @@ from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import Interrupted, PromptTooLong
 from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading
-from engine.generate import Answering, CatchingUp, Clock, rounds
+from engine.generate import Answering, CatchingUp, Clock, DraftFailed, rounds
 from engine.noise import Noise
 from engine.pair import Pair
 from engine.planner import Experience, Planner
@@ -108,6 +108,8 @@ class Engine:
                     for step in steps:
                         if isinstance(step, CatchingUp):
                             yield run.catching_up(step)
+                        elif isinstance(step, DraftFailed):
+                            run.draft_failed(step)
                         else:
                             yield from run.round(step)
                         if self._cancelled.is_set() and not run.finish:

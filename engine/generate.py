@@ -14,8 +14,10 @@ from engine.context import Cache, Context
 from engine.costs import Spent
 from engine.drafters import Drafter, Offer
 from engine.drafters.model import ModelDrafter
+from engine.errors import ModelError
 from engine.planner import Plan, Planner
 from engine.sampler import Sampler
+from engine.sampling import Distribution
 from engine.stats import Source
 from engine.verify import Proposal, Rule, verify
 
@@ -35,6 +37,13 @@ class CatchingUp:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftFailed:
+    """The draft model failed; the answer goes on without it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class RoundDone:
     """One committed round."""
 
@@ -44,6 +53,8 @@ class RoundDone:
     """Drafts kept by the rule, one past a cut among them."""
     tokens: list[int]
     """What the answer gained: kept drafts, then the target's own, up to a cut."""
+    leads: list[float]
+    """For each of the tokens, and for one that ended the answer: by how much its logit led; inf unless greedy."""
     seconds: float
     end: End | None
 
@@ -66,28 +77,32 @@ class Answering:
     clock: Clock = time.perf_counter
 
 
-def rounds(a: Answering) -> Generator[CatchingUp | RoundDone, None, None]:
+def rounds(a: Answering) -> Generator[CatchingUp | DraftFailed | RoundDone, None, None]:
     """Rounds until an end; the context holds a read prompt (all but its last id)."""
     last = min(len(a.context.ids) + a.room, a.context.target.model.n_ctx)
+    drafters = list(a.drafters)
     try:
         end: End | None = None
         while end is None:
             started = a.clock()
-            plan, drafter = _plan(a, last)
-            if isinstance(drafter, ModelDrafter):
-                yield from _catch_up(a.context, "draft", drafter.cache, FEW)
+            plan, drafter = _plan(a, drafters, last)
             yield from _catch_up(a.context, "target", a.context.target, 1)
-            drafting = a.clock()
-            proposals = drafter.propose(plan.offer.length) if drafter and plan.offer else []
+            try:
+                proposals, drafting = yield from _propose(a, plan, drafter)
+            except ModelError as error:
+                drafters = [other for other in drafters if other is not drafter]
+                yield DraftFailed(str(error))
+                continue
             verifying = a.clock()
-            accepted, tokens = _verify(a, proposals)
-            spent = Spent((verifying - drafting) * 1000, (a.clock() - verifying) * 1000)
+            accepted, tokens, leads = _verify(a, proposals)
+            spent = Spent(drafting * 1000, (a.clock() - verifying) * 1000)
             a.planner.observe(plan, len(proposals), accepted, spent)
             tokens, end = _cut(tokens, a.sampler.eog, last - len(a.context.ids))
             a.context.commit(tokens, min(accepted, len(tokens)))
             if end == "length" and len(a.context.ids) - a.sampler.start < a.room:
                 end = "context_full"
-            yield RoundDone(plan, len(proposals), accepted, tokens, a.clock() - started, end)
+            leads = leads[: len(tokens) + (end == "eos")]
+            yield RoundDone(plan, len(proposals), accepted, tokens, leads, a.clock() - started, end)
     finally:
         a.context.settle()
 
@@ -99,23 +114,42 @@ def _catch_up(context: Context, model: Literal["target", "draft"], cache: Cache,
             yield CatchingUp(model, done, len(context.ids) - 1)
 
 
-def _plan(a: Answering, last: int) -> tuple[Plan, Drafter | None]:
+def _plan(a: Answering, drafters: Sequence[Drafter], last: int) -> tuple[Plan, Drafter | None]:
     """The plan and the drafter that it names; room is kept for the target's own token, and in its pass."""
     room = min(last - len(a.context.ids), a.context.target.model.n_batch) - 1
 
     def offers(limit: int) -> list[Offer]:
-        return [offer for drafter in a.drafters if (offer := drafter.offer(a.context.ids, limit))]
+        return [offer for drafter in drafters if (offer := drafter.offer(a.context.ids, limit))]
 
     plan = a.planner.plan(room, offers)
-    return plan, next((d for d in a.drafters if plan.offer and d.source == plan.offer.source), None)
+    return plan, next((d for d in drafters if plan.offer and d.source == plan.offer.source), None)
 
 
-def _verify(a: Answering, proposals: Sequence[Proposal]) -> tuple[int, list[int]]:
-    """How many drafts are kept, and the kept ones with the target's own token behind them."""
+def _propose(
+    a: Answering, plan: Plan, drafter: Drafter | None
+) -> Generator[CatchingUp, None, tuple[list[Proposal], float]]:
+    """What the drafter proposes, and the seconds that it took without what it had to read first."""
+    if drafter is None or plan.offer is None:
+        return [], 0.0
+    if isinstance(drafter, ModelDrafter):
+        yield from _catch_up(a.context, "draft", drafter.cache, FEW)
+    started = a.clock()
+    return drafter.propose(plan.offer.length), a.clock() - started
+
+
+def _verify(a: Answering, proposals: Sequence[Proposal]) -> tuple[int, list[int], list[float]]:
+    """How many drafts are kept, the kept ones with the target's own token behind them, and the leads of these."""
     ahead = [p.token for p in proposals]
     rows = a.context.advance(a.context.target, ahead, len(ahead) + 1)
-    outcome = verify(a.rule, lambda i: a.sampler(rows[i], a.context.ids, ahead[:i]), proposals, len(a.context.ids))
-    return outcome.accepted, [*ahead[: outcome.accepted], outcome.token]
+    leads: list[float] = []
+
+    def target(i: int) -> Distribution:
+        found = a.sampler(rows[i], a.context.ids, ahead[:i])
+        leads.append(found.lead)
+        return found
+
+    outcome = verify(a.rule, target, proposals, len(a.context.ids))
+    return outcome.accepted, [*ahead[: outcome.accepted], outcome.token], leads
 
 
 def _cut(tokens: list[int], eog: frozenset[int], room: int) -> tuple[list[int], End | None]:

@@ -6,56 +6,84 @@ leaves no trace.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.config import Sampling
 from engine.errors import BadLogits
 from engine.model import FloatArray
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+Values = npt.NDArray[np.float64]
 CHECK_FILE = "its file may be damaged, so verify it or fetch it again"
 
 
-def adjusted(row: FloatArray, sampling: Sampling, history: Sequence[int], answer: Sequence[int]) -> FloatArray:
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The ids that penalties look at, as one position sees them."""
+
+    recent: Set[int] = frozenset()
+    """What the repetition penalty touches: the last tokens of prompt and answer."""
+    counts: Mapping[int, int] = field(default_factory=dict)
+    """How often the answer has used each token, for frequency and presence."""
+
+    @classmethod
+    def of(cls, sampling: Sampling, history: Sequence[int], answer: Sequence[int]) -> "Used":
+        """What of prompt and answer (`history`), and of the answer alone, these settings look at."""
+        recent = set(history[-sampling.repeat_last :]) if looks_back(sampling) else frozenset()
+        return cls(recent, Counter(answer) if counts_answer(sampling) else {})
+
+
+def looks_back(sampling: Sampling) -> bool:
+    """Whether the repetition penalty does anything."""
+    return sampling.repeat_penalty != 1 and sampling.repeat_last > 0
+
+
+def counts_answer(sampling: Sampling) -> bool:
+    """Whether the frequency or the presence penalty does anything."""
+    return sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
+
+
+def adjusted(row: FloatArray, sampling: Sampling, used: Used) -> FloatArray:
     """The row after bias and penalties: a copy where anything changes, else the row itself.
 
     `row` float32 [size] is only read.  Ids outside it are passed over.  Raises BadLogits where a touched logit is NaN
     or +inf, which a bias could hide.
     """
-    repeats = sampling.repeat_penalty != 1 and sampling.repeat_last > 0
-    recent = set(history[-sampling.repeat_last :]) if repeats else set()
-    counts = Counter(answer) if sampling.frequency_penalty or sampling.presence_penalty else Counter()
-    touched = [token for token in {*sampling.logit_bias, *recent, *counts} if 0 <= token < row.size]
+    touched = [token for token in {*sampling.logit_bias, *used.recent, *used.counts} if 0 <= token < row.size]
     if not touched:
         return row
-    values = row[touched]
+    values = row[touched].astype(np.float64)
     if not (values < math.inf).all():
         raise BadLogits(fault(row))
     out = row.copy()
-    out[touched] = [
-        _penalized(float(value), sampling.logit_bias.get(token, 0.0), token in recent, counts[token], sampling)
-        for token, value in zip(touched, values, strict=True)
-    ]
+    out[touched] = _penalized(values, touched, sampling, used)
     return out
 
 
-def _penalized(value: float, bias: float, recent: bool, count: int, sampling: Sampling) -> float:
-    """One logit after its bias and penalties, in this order: bias, repetition, frequency and presence."""
-    if -math.inf in (value, bias):
-        return -math.inf
-    value += bias
-    if recent:
-        value = _finite(value / sampling.repeat_penalty if value > 0 else value * sampling.repeat_penalty)
-    if count:
-        value -= _finite(count * sampling.frequency_penalty + sampling.presence_penalty)
-    return _finite(value)
+def _penalized(values: Values, tokens: Sequence[int], sampling: Sampling, used: Used) -> Values:
+    """Logits of `tokens` after bias, repetition, frequency and presence, in this order; float64 [len(tokens)].
+
+    What was finite stays within float32, so that no finite setting makes a token certain or impossible by overflow.
+    """
+    values = values + np.array([sampling.logit_bias.get(token, 0.0) for token in tokens])
+    possible = values > -math.inf
+    recent = np.array([token in used.recent for token in tokens])
+    counts = np.array([used.counts.get(token, 0) for token in tokens])
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.where(values > 0, values / sampling.repeat_penalty, values * sampling.repeat_penalty)
+        values = np.where(recent, _within(scaled), values)
+        taken = _within(counts * sampling.frequency_penalty + sampling.presence_penalty)
+        values = np.where(counts > 0, values - taken, values)
+    return np.where(possible, _within(values), -math.inf)
 
 
-def _finite(value: float) -> float:
-    """The value within float32, so that no finite setting makes a token certain or impossible by overflow."""
-    return min(max(value, -FLOAT32_MAX), FLOAT32_MAX)
+def _within(values: Values) -> Values:
+    """The values within float32."""
+    return np.clip(values, -FLOAT32_MAX, FLOAT32_MAX)
 
 
 def fault(logits: FloatArray) -> str:

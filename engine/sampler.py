@@ -1,10 +1,16 @@
-"""The sampling settings of one answer, applied to rows: each row sees the history that its position would have."""
+"""The sampling settings of one answer, applied to rows: each row sees the history that its position would have.
 
-from collections.abc import Sequence
+One invariant: what a position sees is a function of the committed ids and of the drafts before it; the tally of the
+committed ids is only kept so that a long answer is not counted again for each row.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from engine.config import Sampling
 from engine.model import FloatArray
-from engine.sampling import Distribution, distribution
+from engine.penalties import Used, counts_answer, looks_back
+from engine.sampling import Distribution, after
 
 
 class Sampler:
@@ -14,11 +20,22 @@ class Sampler:
         self.eog = eog
         self.start = start
         self._sampling, self._size = sampling, size
-        self._looks_back = sampling.repeat_penalty != 1 and sampling.repeat_last > 0
-        self._counts = sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
+        self._looks_back, self._counts_answer = looks_back(sampling), counts_answer(sampling)
+        self._counted = start
+        self._counts: Counter[int] = Counter()
 
     def __call__(self, row: FloatArray, ids: Sequence[int], ahead: Sequence[int]) -> Distribution:
-        """The distribution after `ids` and then `ahead`; only the history that a penalty needs is copied."""
-        history = [*ids[-self._sampling.repeat_last :], *ahead] if self._looks_back else ()
-        answer = [*ids[self.start :], *ahead] if self._counts else ()
-        return distribution(row, self._size, self._sampling, history, answer)
+        """The distribution after `ids`, which only grow from call to call, and then `ahead`."""
+        recent = self._recent(ids, ahead) if self._looks_back else frozenset[int]()
+        return after(row, self._size, self._sampling, Used(recent, self._tally(ids, ahead)))
+
+    def _recent(self, ids: Sequence[int], ahead: Sequence[int]) -> set[int]:
+        back = self._sampling.repeat_last
+        return {*ids[max(0, len(ids) + len(ahead) - back) :], *ahead[-back:]}
+
+    def _tally(self, ids: Sequence[int], ahead: Sequence[int]) -> Mapping[int, int]:
+        if not self._counts_answer:
+            return {}
+        self._counts.update(ids[self._counted :])
+        self._counted = len(ids)
+        return self._counts + Counter(ahead) if ahead else self._counts

@@ -20,6 +20,7 @@ from engine import penalties
 from engine.config import Sampling
 from engine.errors import BadLogits
 from engine.model import FloatArray, IntArray
+from engine.penalties import Used
 
 Probs = npt.NDArray[np.float64]
 
@@ -43,6 +44,8 @@ class Distribution:
     """[n], sums to 1."""
     ids: IntArray | None
     """[n] ascending, or None: probs[i] belongs to id i."""
+    lead: float = math.inf
+    """Temperature 0: by how much the first logit, after bias and penalties, is ahead of the second."""
 
     def prob(self, token: int) -> float:
         """The probability of one id; 0 for any id that is not here, however wrong."""
@@ -65,29 +68,36 @@ class Distribution:
         return index if self.ids is None else int(self.ids[index])
 
 
-def one_hot(token: int) -> Distribution:
-    """All mass on one id."""
-    return Distribution(np.ones(1), np.array([token], dtype=np.int64))
+def one_hot(token: int, lead: float = math.inf) -> Distribution:
+    """All mass on one id, that was ahead by `lead`."""
+    return Distribution(np.ones(1), np.array([token], dtype=np.int64), lead)
 
 
 def distribution(
     logits: FloatArray, size: int, sampling: Sampling, history: Sequence[int], answer: Sequence[int]
 ) -> Distribution:
-    """The distribution of the next token.
+    """The distribution of the next token after `history` (prompt and answer); `answer` is the answer alone.
 
-    `logits` float32 [vocab] is only read; ids from `size` on are padding and get mass 0.  `history` is prompt and
-    answer (the repetition penalty looks at its end), `answer` the answer alone (frequency and presence).  Raises
-    BadLogits for NaN, +inf, or a row in which nothing is possible.
+    As `after`, for ids that nobody has counted yet.
+    """
+    return after(logits, size, sampling, Used.of(sampling, history, answer))
+
+
+def after(logits: FloatArray, size: int, sampling: Sampling, used: Used) -> Distribution:
+    """The distribution of the next token, given what the answer has used.
+
+    `logits` float32 [vocab] is only read; ids from `size` on are padding and get mass 0.  Raises BadLogits for NaN,
+    +inf, or a row in which nothing is possible.
     """
     if not 0 < size <= logits.size:
         raise ValueError(f"{size} tokens do not fit a row of {logits.size} logits")
-    row = penalties.adjusted(logits[:size], sampling, history, answer)
+    row = penalties.adjusted(logits[:size], sampling, used)
     maxima = _maxima(row)
     peak = float(maxima.max())
     if not math.isfinite(peak):
         raise BadLogits(penalties.fault(logits[:size]))
     if sampling.greedy:
-        return one_hot(int(row.argmax()))
+        return _greedy(row, maxima)
     ids, values = None, row
     if 0 < sampling.top_k < size:
         ids = _largest(row, sampling.top_k, maxima)
@@ -102,6 +112,15 @@ def distribution(
         ids, weights = _kept(ids, weights, np.flatnonzero((weights >= sampling.min_p) & (weights > 0)))
     weights /= weights.sum()
     return Distribution(weights, ids)
+
+
+def _greedy(row: FloatArray, maxima: FloatArray) -> Distribution:
+    """The one-hot row of the largest logit; the lowest id of equal ones."""
+    if row.size == 1:
+        return one_hot(0)
+    best = _largest(row, 2, maxima)  # ascending: of two equal ones the lower id comes first
+    first, second = best if row[best[0]] >= row[best[1]] else best[::-1]
+    return one_hot(int(first), float(row[first]) - float(row[second]))
 
 
 def _kept(ids: IntArray | None, weights: Probs, kept: IntArray) -> tuple[IntArray, Probs]:

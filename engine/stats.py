@@ -85,8 +85,12 @@ class Verdict(Frozen, frozen=True, kw_only=True):
     """How sure it is that a greedy answer is the target's own."""
 
     kind: Literal["identical", "clear", "near_ties", "unmeasured", "not_greedy"]
+    """identical: single passes wrote it, or passes that equal them bit for bit.  clear: no token that a wide pass had a
+    part in led by less than `threshold`; near_ties: some did.  unmeasured: no threshold is known."""
     threshold: float | None = None
+    """The most that a wide pass was seen to change the lead of the first token over the second, in logits."""
     near_ties: list[int] = []
+    """Where in `ids` they are; from its end on, in the tokens that ended the answer."""
 
 
 class Answer(Frozen, frozen=True, kw_only=True):
