@@ -13,6 +13,7 @@ import msgspec
 
 from engine.answer import Run
 from engine.config import EngineConfig, Request, Speculation
+from engine.config import Rule as RuleName
 from engine.context import Context
 from engine.drafters import Drafter
 from engine.drafters.lookup import LookupDrafter
@@ -28,12 +29,21 @@ from engine.sampler import Sampler
 from engine.stats import Finish
 from engine.verify import Coupled, Generator, Rejection, Rule
 
+Rules = Callable[[RuleName, int, int], Rule]
+"""The rule of an answer from its name, the answer's seed and the length of its prompt."""
+
+
+def lossless(name: RuleName, seed: int, start: int) -> Rule:
+    """The two rules as they are; only a self-test runs an engine with others."""
+    return Coupled(Noise(seed)) if name == "coupled" else Rejection(Generator(seed, start))
+
 
 class Engine:
     """One pair, one conversation's caches, one answer at a time."""
 
-    def __init__(self, pair: Pair, clock: Clock = time.perf_counter) -> None:
+    def __init__(self, pair: Pair, clock: Clock = time.perf_counter, rules: Rules = lossless) -> None:
         self.pair = pair
+        self._rules = rules
         self.context = Context(pair.target, pair.draft)
         self._clock = clock
         self._chat = Chat(pair.target.vocab)
@@ -136,13 +146,8 @@ class Engine:
     def _answering(self, run: Run, planner: Planner) -> Answering:
         vocab = self.pair.target.vocab
         sampler = Sampler(run.request.sampling, vocab.size, vocab.eog, len(run.prompt))
-        rule = self._rule(run)
+        rule = self._rules(run.rule, run.seed, len(run.prompt))
         drafters: list[Drafter] = [self._lookup]
         if self.context.draft is not None:
             drafters.append(ModelDrafter(self.context, rule, sampler, self._cancelled.is_set))
         return Answering(self.context, drafters, planner, rule, sampler, run.request.max_tokens, self._clock)
-
-    def _rule(self, run: Run) -> Rule:
-        if run.rule == "coupled":
-            return Coupled(Noise(run.seed))
-        return Rejection(Generator(run.seed, len(run.prompt)))
