@@ -10,6 +10,7 @@ from engine.config import Request, Rule, Speculation
 from engine.context import Context
 from engine.detokenize import TextStream
 from engine.events import Origin, Reading, Round, Tokens
+from engine.forget import Prompt
 from engine.generate import CatchingUp, Clock, DraftFailed, RoundDone
 from engine.pair import Pair
 from engine.planner import Experience, Planner
@@ -27,10 +28,12 @@ class Run:
         context: Context,
         experience: Experience,
         request: Request,
-        prompt: Sequence[int],
+        prompt: Prompt,
         clock: Clock,
     ) -> None:
-        self.request, self.prompt = request, list(prompt)
+        self.request, self.prompt = request, list(prompt.ids)
+        self.hole = prompt.hole
+        self._prompt = prompt
         seed = request.sampling.seed
         self.seed = secrets.randbits(32) if seed is None else seed
         self.rule: Rule = request.speculation.rule_for(request.sampling.seed)
@@ -139,6 +142,7 @@ class Run:
             timings=self._tally.timings(pair.load_s, emitted),
             speculation=self._tally.speculation(self.planner, pair.width_limit, self.rule, emitted),
             verdict=self._verdict(),
+            forgotten=self._prompt.forgotten,
             notes=self._notes(),
         )
 
@@ -178,6 +182,8 @@ class Run:
             notes.append(
                 f"drafts of {asked} were cut to {limit - 1}: with strict exactness a pass may hold {limit} tokens here"
             )
+        if note := self._prompt.note(self._pair.target.n_ctx):
+            notes.append(note)
         if not self._pair.can_draft and self.request.speculation.mode != "off":
             notes.append("speculation is off: the target's cache cannot go back over refused drafts")
         return notes

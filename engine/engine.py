@@ -20,6 +20,7 @@ from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import Interrupted, PromptTooLong
 from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading
+from engine.forget import Memory, Prompt
 from engine.generate import Answering, CatchingUp, Clock, DraftFailed, rounds
 from engine.noise import Noise
 from engine.pair import Pair
@@ -47,6 +48,7 @@ class Engine:
         self.context = Context(pair.target, pair.draft)
         self._clock = clock
         self._chat = Chat(pair.target.vocab)
+        self._memory = Memory(self._chat, pair.target.n_ctx)
         self._lookup = LookupDrafter(pair.target.vocab.eog)
         self._experience = Experience(pair.costs)
         self._planner: Planner | None = None
@@ -68,23 +70,28 @@ class Engine:
         return loaded
 
     def answer(self, request: Request) -> Iterator[AnswerEvent]:
-        """Answer a conversation; the last event is Finished.  Raises PromptError, ModelError."""
+        """Answer a conversation; the last event is Finished.  Raises PromptError, ModelError.
+
+        Where it outgrows the context its oldest turns leave (engine.forget), and the answer says how many.
+        """
         if self._chat.stops:
             request = msgspec.structs.replace(request, stop=(*request.stop, *self._chat.stops))
-        return self._answer(lambda: self._chat.ids(request.messages), request)
+        return self._answer(
+            lambda: self._memory.prompt(request.messages, request.max_tokens, self.context.ids), request
+        )
 
     def answer_ids(self, prompt: Sequence[int], request: Request) -> Iterator[AnswerEvent]:
-        """As `answer`, for a prompt that is ids already."""
-        return self._answer(lambda: prompt, request)
+        """As `answer`, for a prompt that is ids already; nothing leaves it."""
+        return self._answer(lambda: Prompt(prompt), request)
 
-    def _answer(self, make_prompt: Callable[[], Sequence[int]], request: Request) -> Iterator[AnswerEvent]:
+    def _answer(self, make_prompt: Callable[[], Prompt], request: Request) -> Iterator[AnswerEvent]:
         started = self._clock()
         try:
             prompt = make_prompt()
-            if not prompt:
+            if not prompt.ids:
                 raise ValueError("a prompt needs at least one id")
-            if len(prompt) >= self.pair.target.n_ctx:
-                raise PromptTooLong(len(prompt), self.pair.target.n_ctx)
+            if len(prompt.ids) >= self.pair.target.n_ctx:
+                raise PromptTooLong(len(prompt.ids), self.pair.target.n_ctx)
             run = Run(self.pair, self.context, self._experience, request, prompt, self._clock)
             yield from self._events(run, started)
         finally:
@@ -134,14 +141,25 @@ class Engine:
 
     def _read(self, run: Run, started: float) -> Iterator[Reading]:
         """The target reads its part of the prompt; the draft reads its own just before it is used."""
+        kept = self._forget(run.hole)
         shared = self.context.begin(run.prompt)
-        self._lookup.begin(run.prompt, shared)
+        self._lookup.begin(run.prompt, min(shared, kept))
         run.begin(started)
         yield run.reading()
         for _ in self.context.read(self.context.target):
             yield run.reading()
             if self._cancelled.is_set():
                 return
+
+    def _forget(self, hole: tuple[int, int] | None) -> int:
+        """Take what left the conversation out of the caches; how many ids stand where they stood.
+
+        In strict exactness what follows is read again: what a cache keeps of it is near to a fresh reading, not equal.
+        """
+        if hole is None:
+            return len(self.context.ids)
+        self.context.forget(*hole, shift=self.pair.exact != "strict")
+        return hole[0]
 
     def _answering(self, run: Run, planner: Planner) -> Answering:
         vocab = self.pair.target.vocab

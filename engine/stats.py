@@ -107,5 +107,7 @@ class Answer(Frozen, frozen=True, kw_only=True):
     timings: Timings
     speculation: SpeculationStats
     verdict: Verdict
+    forgotten: int = 0
+    """Messages after the system prompt that the model no longer sees, because the context is full."""
     notes: list[str] = []
     """Sentences for the user: a clamped length, a refused draft."""

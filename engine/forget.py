@@ -1,0 +1,136 @@
+"""A conversation that outgrows its context: its oldest whole turns leave, and the caches forget them in place.
+
+Two invariants: which turns leave follows from the messages, the context and the room for an answer alone, so the same
+conversation is always cut alike and one that goes on never gets a turn back; and neither the system prompt nor the
+last question ever leaves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from engine.config import Message
+from engine.context import common_prefix
+from engine.errors import PromptTooLong
+from engine.prompt import Chat
+
+SHARE = 4
+"""An answer is promised one part in so many of the context, where it may be as long as that."""
+_PROBE = Message(role="user", content="x")
+
+Messages = tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The ids to answer, and what of the conversation is not in them."""
+
+    ids: Sequence[int]
+    forgotten: int = 0
+    """Messages after the system prompt that left."""
+    turns: int = 0
+    """The turns that they are."""
+    hole: tuple[int, int] | None = None
+    """Where, in what the caches are known to hold, the tokens stand that must leave: from the first to the second."""
+
+    def note(self, n_ctx: int) -> str:
+        """A sentence for the user; empty where nothing left."""
+        if not self.turns:
+            return ""
+        turns = f"{self.turns:,} turns" if self.turns > 1 else "turn"
+        return f"the context of {n_ctx:,} tokens is full: the model no longer sees the first {turns}"
+
+
+class Size(NamedTuple):
+    """Tokens of one turn."""
+
+    asked: int
+    """Of its question."""
+    whole: int
+    """With its answer."""
+
+
+class Memory:
+    """What a model still sees of conversations of any length."""
+
+    def __init__(self, chat: Chat, n_ctx: int) -> None:
+        self._chat, self._n_ctx = chat, n_ctx
+        self._added = lru_cache(maxsize=4096)(self._measure)
+        self._gone = 0
+        """Turns that were not in the last prompt."""
+
+    def prompt(self, messages: Sequence[Message], max_tokens: int, held: Sequence[int] = ()) -> Prompt:
+        """The prompt with as many of the last turns as fit beside an answer; `held` is what the caches hold ids of.
+
+        Raises PromptTooLong where the system prompt and the last question alone do not fit, else as Chat.ids.
+        """
+        system, turns = split(messages)
+        room = room_for(max_tokens, self._n_ctx)
+        ids, gone = self._chat.ids(messages), 0
+        if len(ids) + room > self._n_ctx and len(turns) > 1:
+            gone = max(1, cut(self._head(system), [self._size(turn) for turn in turns], self._n_ctx, room))
+            ids = self._ids(system, turns[gone:])
+            while len(ids) + room > self._n_ctx and gone < len(turns) - 1:
+                gone += 1
+                ids = self._ids(system, turns[gone:])
+        if len(ids) >= self._n_ctx:
+            raise PromptTooLong(len(ids), self._n_ctx)
+        before, self._gone = self._gone, gone
+        found = hole(self._ids(system, turns[before:]), ids, held) if before < gone else None
+        return Prompt(ids, sum(map(len, turns[:gone])), gone, found)
+
+    def _ids(self, system: Messages, turns: Sequence[Messages]) -> list[int]:
+        return self._chat.ids([*system, *(message for turn in turns for message in turn)])
+
+    def _head(self, system: Messages) -> int:
+        """Tokens of a prompt beside its turns."""
+        return len(self._chat.ids([*system, _PROBE])) - self._added((_PROBE,))
+
+    def _size(self, turn: Messages) -> Size:
+        question = next((at for at, message in enumerate(turn, 1) if message.role == "user"), len(turn))
+        return Size(self._added(turn[:question]), self._added(turn))
+
+    def _measure(self, messages: Messages) -> int:
+        """Tokens that these messages add to a prompt in which a question follows them."""
+        return max(0, len(self._chat.ids([*messages, _PROBE])) - len(self._chat.ids([_PROBE])))
+
+
+def room_for(max_tokens: int, n_ctx: int) -> int:
+    """Tokens of the context that are kept free for an answer; 1 at least, as a full context can answer nothing."""
+    return max(1, min(max_tokens, n_ctx // SHARE))
+
+
+def split(messages: Sequence[Message]) -> tuple[Messages, list[Messages]]:
+    """The system prompt and the turns: a user's message with all up to the next; what stands before is the first's."""
+    start = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    asked = [at for at, message in enumerate(messages) if message.role == "user"]
+    edges = [start, *asked[1:], len(messages)]
+    return tuple(messages[:start]), [tuple(messages[a:b]) for a, b in pairwise(edges)]
+
+
+def cut(head: int, turns: Sequence[Size], n_ctx: int, room: int) -> int:
+    """How many of the oldest turns are gone when the last one asks.
+
+    The conversation is played again: where a question does not fit beside the turns before it and the room for its
+    answer, the oldest leave until those that stay take half of the place there is.  So a cut lasts for many turns.
+    """
+    gone = kept = 0
+    for at, turn in enumerate(turns):
+        place = n_ctx - room - head - turn.asked
+        if kept > place:
+            while gone < at and kept > place // 2:
+                kept -= turns[gone].whole
+                gone += 1
+        kept += turn.whole
+    return gone
+
+
+def hole(before: Sequence[int], after: Sequence[int], held: Sequence[int]) -> tuple[int, int] | None:
+    """The one stretch that must leave `before` to make `after`, where `held` has it and more of `before` behind it."""
+    start = common_prefix(before, after)
+    end = start + len(before) - len(after)
+    if not start < end < common_prefix(before, held) or before[end:] != after[start:]:
+        return None
+    return start, end
