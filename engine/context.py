@@ -161,21 +161,12 @@ class Context:
             self._wide = min(self._wide, start)
 
     def rest(self) -> None:
-        """Leave the target one token behind the ids, as every round does, so that what comes next reads alike."""
-        self.target.rewind(max(0, len(self.ids) - 1))
+        """Leave the target one token behind the ids, as every round does, so that what comes next reads alike.
 
-
-def rewinds(model: Model) -> bool:
-    """Whether the model can go back, found by trying it on two tokens; its cache is empty afterwards."""
-    model.rewind(0)
-    try:
-        model.forward([0, 0], 0)
-        model.rewind(1)
-    except CannotRewind:
-        return False
-    finally:
-        model.rewind(0)
-    return True
+        One that can go back only a little stays as it is, rather than lose everything.
+        """
+        if self.target.model.reach is None:
+            self.target.rewind(max(0, len(self.ids) - 1))
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:

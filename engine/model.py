@@ -87,6 +87,15 @@ class Model(Protocol):
         """Tokens in the cache."""
         ...
 
+    @property
+    def reach(self) -> int | None:
+        """How many tokens of a pass `rewind` can take back, found by trying it at load; 0: none.
+
+        A number holds for the last pass alone, of which one token at least stays, and once until the next pass.  None
+        is no such bound: any number, from any pass, as far as a window that moved on does not forbid it.
+        """
+        ...
+
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
         """Append `tokens` to the cache; the logits of the last `rows` of them, float32 [rows, vocab].
 

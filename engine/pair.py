@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.config import CacheType, Exactness
-from engine.context import rewinds
 from engine.costs import FLAT, Costs
 from engine.events import Loaded
 from engine.model import Model
@@ -33,13 +32,18 @@ class Pair:
     can_draft: bool = True
 
     def __post_init__(self) -> None:
-        if not rewinds(self.target):
-            self.can_draft = False
-            self.notes.append("speculation is off: the target's cache cannot go back over refused drafts")
-        elif self.draft is not None and not rewinds(self.draft):
-            self.draft.close()
-            self.draft, self.draft_name = None, None
-            self.notes.append("the draft model is not used: its cache cannot go back over refused drafts")
+        reach = self.target.reach
+        self.can_draft = reach != 0
+        if reach is None:
+            most = ""
+        elif reach:
+            most = f"drafts are of {reach} tokens at most: the target's cache can take back no more"
+        else:
+            most = "speculation is off: the target's cache cannot go back over refused drafts"
+        if most:
+            self.notes.append(f"{most}; a turn that changes what was said before is read from the start of the chat")
+        if reach != 0 and self.draft is not None and self.draft.reach is not None:
+            self.notes.append("the draft model proposes one token at a time: its cache cannot go back over more")
 
     @property
     def loaded(self) -> Loaded:

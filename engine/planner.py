@@ -73,17 +73,25 @@ class Planner:
     """Decides each round of one answer; `speculation` may be replaced at any time, from any thread."""
 
     def __init__(
-        self, speculation: Speculation, experience: Experience | None = None, width_limit: int | None = None
+        self,
+        speculation: Speculation,
+        experience: Experience | None = None,
+        width_limit: int | None = None,
+        reach: int | None = None,
     ) -> None:
+        """`width_limit` is the most tokens that a verifying pass may hold, `reach` the target's (see Model.reach)."""
         self.speculation = speculation
         self._learned = experience or Experience()
         self._width_limit = width_limit
+        self._longest = min(
+            MAX_DRAFT if width_limit is None else width_limit - 1, MAX_DRAFT if reach is None else reach
+        )
 
     @property
     def length(self) -> int | None:
         """The fixed length in force, after the clamp; None in other modes."""
         asked = self.speculation.length
-        return asked if asked is None or self._width_limit is None else min(asked, self._width_limit - 1)
+        return None if asked is None else min(asked, self._longest)
 
     def plan(self, room: int, offers: Callable[[int], Sequence[Offer]]) -> Plan:
         """This round's draft, given room for `room` tokens; `offers(limit)` says what each source could propose."""
@@ -92,9 +100,9 @@ class Planner:
             return Plan(None, "speculation is off", now)
         if self._width_limit == 1:
             return Plan(None, "off: no wider pass equals a single one bit for bit here", now)
-        limit = min(room, MAX_DRAFT if now.length is None else now.length)
-        if self._width_limit is not None:
-            limit = min(limit, self._width_limit - 1)
+        if not self._longest:
+            return Plan(None, "off: the target's cache cannot go back over refused drafts", now)
+        limit = min(room, self._longest, MAX_DRAFT if now.length is None else now.length)
         if limit < 1:
             return Plan(None, "off: no room for a draft", now)
         return self._fixed(now, limit, offers(limit)) if now.mode == "fixed" else self._auto(now, offers(limit))

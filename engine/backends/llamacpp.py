@@ -23,7 +23,9 @@ from engine.backends.llamacpp_load import (
     load_model,
     resolve_flash_attention,
 )
+from engine.backends.llamacpp_memory import Memory
 from engine.backends.llamacpp_state import Origin, load_state, save_state
+from engine.backends.llamacpp_trial import Trial
 from engine.backends.llamacpp_vocab import LlamaCppVocabulary
 from engine.config import CacheType
 from engine.errors import CannotRewind, DecodeFailed, Interrupted, LoadFailed, ModelError
@@ -35,9 +37,7 @@ __all__ = ["LlamaCppModel", "LlamaCppOptions"]
 
 _CACHE_TYPES = {"f16": 1, "q8_0": 8, "q4_0": 2}
 _DEFAULT_CTX = 8192
-_NO_SLOT, _ABORTED = 1, 2
-_SAME = 0.01
-"""How far, as a share of the row's range, a logit may move when the same token is fed again after a rewind."""
+_NO_SLOT, _ABORTED, _REFUSED = 1, 2, -1
 
 
 class LlamaCppModel:
@@ -84,20 +84,18 @@ class LlamaCppModel:
                 f"{name} was trained for {self.n_ctx_train:,} tokens of context, not {self.n_ctx:,}: "
                 "take a smaller --ctx"
             )
-        self._window: int = lib.llama_model_n_swa(self._model)
-        self._length = 0
+        self._length = self._latest = 0
         self._flag = ctypes.create_string_buffer(2)
         self._abort = abort_callback(self._flag)
         self._open_context(options)
         self.n_batch: int = min(lib.llama_n_batch(self._alive()), lib.llama_n_ubatch(self._alive()), self.n_ctx)
         self._batch = Batch(self.n_batch)
-        self._rewinds = self._try_rewind()
-        # positions that are no rotation are part of what was read, and do not move
-        self._shifts: bool = (
-            self._rewinds and lib.llama_memory_can_shift(self._memory) and lib.llama_model_rope_type(self._model) >= 0
-        )
-        if self._rewinds:  # a pass cut short could not be taken back, so there it runs to its end
-            lib.llama_set_abort_callback(self._alive(), self._abort, ctypes.addressof(self._flag))
+        self.reach: int | None = 0
+        self.reach = self._try()
+        self._shifts = self.reach is None and self._try_shift()
+        self._clear()
+        if self.reach is None:  # else a pass cut short could not be taken back, so it runs to its end
+            self._set_abort(self._abort)
 
     def _open_context(self, options: LlamaCppOptions) -> None:
         params = lib.llama_context_default_params()
@@ -107,6 +105,7 @@ class LlamaCppModel:
         params.type_k = params.type_v = _CACHE_TYPES[self.kv]
         params.flash_attn_type = int(self.flash_attention == "on")
         params.swa_full = options.swa_full
+        params.n_rs_seq = options.snapshots
         params.offload_kqv = params.op_offload = options.gpu_layers != 0
         with errors_of_call() as lines:
             context = lib.llama_init_from_model(self._model, params)
@@ -118,26 +117,23 @@ class LlamaCppModel:
         self._context = context
         self._finalizer.detach()
         self._finalizer = weakref.finalize(self, _free, context, self._model)
-        self._memory = lib.llama_get_memory(context)
+        self._memory = Memory(self._model, context)
 
-    def _try_rewind(self) -> bool:
-        """Feed two tokens, take one back and feed it again: whether this cache can rewind at all."""
+    def _try(self) -> int | None:
+        """See Model.reach."""
+        trial = Trial(lambda tokens: self.forward(tokens, 1)[0].copy(), self._cut, self._clear)
         try:
-            self.forward([0], 0)
-            before = self.forward([1], 1)[0].copy()
+            return trial.reach(self._memory.snapshots, self.n_batch)
         except DecodeFailed as error:
             raise LoadFailed(f"{self.file.name} cannot be run, {error}") from error
-        if not np.isfinite(before).all():
-            raise LoadFailed(
-                f"{self.file.name} holds damaged weights (its first logits are no numbers): fetch it again"
-            )
-        can = bool(lib.llama_memory_seq_rm(self._memory, 0, 1, -1)) and self._held() == 1
-        if can:
-            self._length = 1
-            after = self.forward([1], 1)[0]
-            can = bool(np.abs(after - before).max() <= _SAME * np.ptp(before))
+        except LoadFailed as error:
+            raise LoadFailed(f"{self.file.name} holds damaged weights ({error}): fetch it again") from error
+
+    def _try_shift(self) -> bool:
+        """See Memory.shifts, which weighs a cache that holds something."""
         self._clear()
-        return can
+        self.forward([0] * min(4, self.n_batch), 0)
+        return self._memory.shifts()
 
     def _alive(self) -> int:
         if self._context is None:
@@ -159,6 +155,7 @@ class LlamaCppModel:
         if code:
             raise self._failure(code)
         self._length += len(tokens)
+        self._latest = len(tokens)
         return self._rows(context, rows)
 
     def _check(self, tokens: Sequence[int], rows: int) -> None:
@@ -190,31 +187,22 @@ class LlamaCppModel:
 
     def _failure(self, code: int) -> Exception:
         """Settle `length` after a pass that failed with `code`; the error to raise."""
-        self._settle()
+        self._settle(code)
         if code == _ABORTED:
             return Interrupted("the pass was stopped")
         if code == _NO_SLOT:
             return DecodeFailed(f"the context of {self.n_ctx:,} tokens has no room left: start with a larger --ctx")
         return DecodeFailed(f"llama.cpp failed with code {code}: ask again, or start with a smaller --ctx")
 
-    def _settle(self) -> None:
+    def _settle(self, code: int) -> None:
         """Get back to the old length, or to an empty cache where that cannot be."""
-        if self._held() == self._length:
-            return
-        removable = self._held() > self._length and self._exact(self._length)
-        if not (removable and lib.llama_memory_seq_rm(self._memory, 0, self._length, -1)) or (
-            self._held() != self._length
-        ):
-            self._clear()
-
-    def _held(self) -> int:
-        """Tokens that llama.cpp's memory holds."""
-        return int(lib.llama_memory_seq_pos_max(self._memory, 0)) + 1
-
-    def _exact(self, length: int) -> bool:
-        """Whether the cache still has all that the token after `length` attends to; removal itself never refuses."""
-        first = lib.llama_memory_seq_pos_min(self._memory, 0)
-        return bool(first <= 0 or first <= length - self._window)
+        held = self._memory.held
+        if self.reach is not None and code not in (_NO_SLOT, _REFUSED):
+            self._clear()  # a state may have been written to, whatever is held
+        elif held != self._length:
+            can = held > self._length and self.reach is None and self._memory.sees(self._length)
+            if not (can and self._memory.cut(self._length) and self._memory.held == self._length):
+                self._clear()
 
     def rewind(self, length: int) -> None:
         """See Model.rewind."""
@@ -224,45 +212,59 @@ class LlamaCppModel:
         if length == 0:
             self._clear()
         elif length < self._length:
-            if not self._rewinds:
-                raise CannotRewind("this model's memory cannot go back: it can only be cleared and read again")
-            if not self._exact(length):
-                raise CannotRewind(
-                    f"the window of {self._window:,} tokens before {length:,} is gone: it can only be read again"
-                )
-            if not lib.llama_memory_seq_rm(self._memory, 0, length, -1):
+            self._refuse_too_far(length)
+            if not self._cut(length):
                 raise CannotRewind(f"llama.cpp does not go back from {self._length:,} to {length:,} tokens")
-            self._length = length
+
+    def _refuse_too_far(self, length: int) -> None:
+        """llama.cpp itself would agree, and go on with a state or a window that is not that of these tokens."""
+        if self.reach is None:
+            if not self._memory.sees(length):
+                window = self._memory.window
+                raise CannotRewind(
+                    f"the window of {window:,} tokens before {length:,} is gone: it can only be read again"
+                )
+        elif self._length - length > min(self.reach, self._latest - 1):
+            raise CannotRewind("this model's memory cannot go back so far: it can only be cleared and read again")
+
+    def _cut(self, length: int) -> bool:
+        if not self._memory.cut(length):
+            return False
+        self._length, self._latest = length, 0  # a snapshot serves once
+        return True
 
     def drop(self, start: int, end: int) -> None:
         """See Model.drop; DecodeFailed leaves the cache unknown."""
         self._alive()
         if not 0 <= start <= end <= self._length:
             raise ValueError(f"cannot drop {start} to {end} of {self._length} tokens")
-        if start == end:
-            return
-        if not self._shifts:
-            raise CannotRewind("this model's cache cannot shift: what follows can only be read again")
-        if not lib.llama_memory_seq_rm(self._memory, 0, start, end):
-            raise CannotRewind(f"llama.cpp does not forget {start:,} to {end:,}: what follows can only be read again")
-        lib.llama_memory_seq_add(self._memory, 0, end, -1, start - end)
-        self._length -= end - start
-        self._rotate()
+        if start < end == self._length:
+            self.rewind(start)
+        elif start < end:
+            if not (self._shifts and self._memory.drop(start, end)):
+                raise CannotRewind("this model's cache cannot shift: what follows can only be read again")
+            self._length -= end - start
+            self._move()
 
-    def _rotate(self) -> None:
-        """Have a shift done, by a pass that nothing can stop: until then a saved cache would be corrupt."""
-        context = self._alive()
-        self._batch.fill([0], self._length, 0)
-        lib.llama_set_abort_callback(context, lib.ggml_abort_callback(), None)
-        code = lib.llama_decode(context, self._batch.native)
-        lib.llama_set_abort_callback(context, self._abort, ctypes.addressof(self._flag))
-        if code or not lib.llama_memory_seq_rm(self._memory, 0, self._length, -1):
+    def _move(self) -> None:
+        """Have the cells moved, by a pass that nothing can stop: a cache saved before that would be corrupt."""
+        length = self._length
+        self._set_abort(lib.ggml_abort_callback())
+        try:
+            self.forward([0], 0)
+            self.rewind(length)
+        except BaseException:
             self._clear()
-            raise DecodeFailed(f"llama.cpp failed with code {code} while it moved its cache: ask again")
+            raise
+        finally:
+            self._set_abort(self._abort)
+
+    def _set_abort(self, callback: object) -> None:
+        lib.llama_set_abort_callback(self._alive(), callback, ctypes.addressof(self._flag))
 
     def _clear(self) -> None:
-        lib.llama_memory_clear(self._memory, False)
-        self._length = 0
+        self._memory.clear()
+        self._length = self._latest = 0
 
     def interrupt(self) -> None:
         """See Model.interrupt."""

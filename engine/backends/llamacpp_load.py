@@ -34,6 +34,8 @@ class LlamaCppOptions(Frozen, frozen=True):
     """Most tokens in one pass."""
     swa_full: bool = True
     """Whether sliding-window layers keep the whole context, so that any rewind is possible."""
+    snapshots: int = 4
+    """States kept by a recurrent memory: so many tokens of a pass can be taken back.  Each costs one state."""
 
 
 def resolve_flash_attention(options: LlamaCppOptions, gpu: bool) -> Literal["on", "off"]:

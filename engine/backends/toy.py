@@ -1,7 +1,7 @@
 """Models without weights: pure functions of the ids in the cache, for tests and for the demo.
 
 The next logits depend on the whole cached id list, so one stale or missing entry changes the output.  Three kinds of
-cache: `dense` rewinds anywhere, `sliding` only while its window is still held, `recurrent` not at all (but to 0).
+cache: `dense` rewinds anywhere, `sliding` only while its window is still held, `recurrent` only over its `snapshots`.
 """
 
 import json
@@ -74,7 +74,7 @@ class ToyModel:
     """A Model whose rows are `row(ids)`; subclasses say what that is.
 
     `on_pass` is called inside each forward, after the checks and before the work: a test blocks or fails there.
-    `padding` adds columns past the real ids.
+    `padding` adds columns past the real ids; `snapshots` is the reach of a recurrent cache.
     """
 
     def __init__(
@@ -91,9 +91,11 @@ class ToyModel:
         self.kind = kind
         self.window = window
         self.padding = 0
+        self.snapshots = 0
         self.on_pass: Callable[[Sequence[int]], None] | None = None
         self._cells: list[int] = []
         self._lost = 0
+        self._latest = 0
         self._interrupted = threading.Event()
         self._rows = np.zeros((0, 0), np.float32)
 
@@ -105,6 +107,11 @@ class ToyModel:
     def length(self) -> int:
         """Tokens in the cache."""
         return len(self._cells)
+
+    @property
+    def reach(self) -> int | None:
+        """See Model.reach."""
+        return self.snapshots if self.kind == "recurrent" else None
 
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
         """See Model.forward."""
@@ -121,6 +128,7 @@ class ToyModel:
             raise Interrupted("stopped")
         first = self.length
         self._cells.extend(tokens)
+        self._latest = len(tokens)
         self._lost = max(self._lost, self.length - 2 * self.window)
         self._rows.fill(np.nan)  # rows are valid until the next call: who keeps them longer must notice
         out = self._rows = np.zeros((rows, self.vocab.size + self.padding), np.float32)
@@ -138,13 +146,15 @@ class ToyModel:
             raise ValueError(f"cannot rewind {self.length} tokens to {length}")
         if 0 < length < self.length and not self._can_rewind(length):
             raise CannotRewind(f"a {self.kind} cache of {self.length} tokens cannot go back to {length}")
+        if length < self.length:
+            self._latest = 0  # a snapshot serves once
         del self._cells[length:]
         if length == 0:
             self._lost = 0
 
     def _can_rewind(self, length: int) -> bool:
         if self.kind == "recurrent":
-            return False
+            return self.length - length <= min(self.snapshots, self._latest - 1)
         return self.kind == "dense" or length - self.window >= self._lost or self._lost <= 0
 
     def drop(self, start: int, end: int) -> None:
@@ -172,7 +182,7 @@ class ToyModel:
         self.rewind(0)
         try:
             state = json.loads(path.read_text())
-            self._cells, self._lost = list(state["cells"]), int(state["lost"])
+            self._cells, self._lost, self._latest = list(state["cells"]), int(state["lost"]), 0
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LoadFailed(f"{path.name} is no saved cache: the conversation is read again") from error
 

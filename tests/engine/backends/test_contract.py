@@ -1,6 +1,5 @@
 """One suite for every backend: a Model's rows are a function of the ids in its cache, and its length never lies."""
 
-import ctypes
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,11 +72,11 @@ def _llama_waits(model: Model) -> Iterator[None]:
         return bool(model._flag[0] != b"\0")
 
     callback = lib.ggml_abort_callback(wait)
-    if model._rewinds:
-        lib.llama_set_abort_callback(model._context, callback, None)
+    if model.reach is None:
+        model._set_abort(callback)
     yield
-    if model._rewinds:
-        lib.llama_set_abort_callback(model._context, model._abort, ctypes.addressof(model._flag))
+    if model.reach is None:
+        model._set_abort(model._abort)
 
 
 CASES = [
