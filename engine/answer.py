@@ -38,7 +38,7 @@ class Run:
         self.seed = secrets.randbits(32) if seed is None else seed
         self.rule: Rule = request.speculation.rule_for(request.sampling.seed)
         asked = request.speculation if pair.can_draft else Speculation(mode="off")
-        self.planner = Planner(asked, experience, pair.width_limit)
+        self.planner = Planner(asked, experience, pair.width_limit, pair.target.reach)
         self.finish: Finish | None = None
         self._pair, self._context, self._clock = pair, context, clock
         self._stop_kind: StopKind | None = None
@@ -182,6 +182,9 @@ class Run:
             notes.append(
                 f"drafts of {asked} were cut to {limit - 1}: with strict exactness a pass may hold {limit} tokens here"
             )
+        elif asked is not None and asked != self.planner.length:
+            cut = self.planner.length
+            notes.append(f"drafts of {asked} were cut to {cut}: the target's cache can take back no more")
         if note := self._prompt.note(self._pair.target.n_ctx):
             notes.append(note)
         if not self._pair.can_draft and self.request.speculation.mode != "off":

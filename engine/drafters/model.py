@@ -42,8 +42,9 @@ class ModelDrafter:
         return self._cache
 
     def offer(self, ids: Sequence[int], limit: int) -> Offer | None:
-        """As many tokens as there is room for in the draft's own context."""
-        length = min(limit, self._cache.model.n_ctx - len(ids))
+        """As many tokens as its context has room for; one, so that it never reads a draft, if its reach is bounded."""
+        model = self._cache.model
+        length = min(limit, model.n_ctx - len(ids), limit if model.reach is None else 1)
         return Offer(self.source, length) if length > 0 else None
 
     def propose(self, length: int) -> list[Proposal]:

@@ -223,10 +223,16 @@ def test_caches_that_cannot_go_back_still_answer_as_fresh(kind: str) -> None:
         assert any("speculation is off" in note for note in first.notes)
 
 
-def test_a_draft_that_cannot_go_back_is_not_used() -> None:
-    engine = engine_of(ToyLM(16), ToyLM(16, kind="recurrent"))
-    assert engine.loaded.draft is None
-    assert any("draft model is not used" in note for note in engine.loaded.notes)
+def test_a_draft_that_cannot_go_back_drafts_one_token_at_a_time_and_loses_nothing() -> None:
+    draft = ToyLM(16, kind="recurrent", blur=0.3)
+    engine = engine_of(ToyLM(16), draft)
+    assert any("one token at a time" in note for note in engine.loaded.notes)
+    passes: list[int] = []
+    draft.on_pass = lambda tokens: passes.append(len(tokens))
+    answer = last(engine.answer_ids(PROMPT, request(None, fixed(4), max_tokens=40)))
+    assert answer.ids == fresh(PROMPT, request(max_tokens=40), lambda: ToyLM(16))
+    assert 0 < answer.speculation.accepted < answer.speculation.drafted <= answer.speculation.rounds
+    assert sum(passes) <= len(engine.context.ids)
 
 
 class Switching:
