@@ -14,14 +14,26 @@ import msgspec
 from engine import pairing
 from engine.backends.llamacpp import LlamaCppModel, LlamaCppOptions
 from engine.backends.llamacpp_library import cpu_features, gpu_name, library_version
-from engine.calibration import COST_WIDTHS, CostTable, Setting, Widths, candidates, measure_costs, strict_setting
+from engine.calibration import (
+    COST_WIDTHS,
+    LEADS_PLAN,
+    CostTable,
+    Setting,
+    Widths,
+    candidates,
+    measure_costs,
+    measure_widths,
+    strict_setting,
+)
 from engine.calibration_store import CalibrationStore, Key, key_for
 from engine.config import CacheType, EngineConfig, FlashAttention, Frozen
 from engine.costs import Costs
 from engine.errors import LoadFailed, PairMismatch
 from engine.events import Loading
+from engine.mapped import MappedModel
 from engine.pair import Pair
 from engine.threads import physical_cores
+from engine.token_map import TokenMap
 
 Tell = Callable[[Loading], None]
 Kept = TypeVar("Kept", bound=Frozen)
@@ -62,7 +74,7 @@ def _demo() -> Pair:
     from engine.backends.demo import demo_pair
 
     target, draft = demo_pair()
-    return Pair(target, draft, "demo-target", "demo-draft", device="demo")
+    return Pair(target, draft, "demo-target", "demo-draft", device="demo", lead_change=0.0)
 
 
 def open_model(
@@ -88,18 +100,19 @@ def _llamacpp(config: EngineConfig, progress: Tell) -> Pair:
         config = msgspec.structs.replace(config, kv=strict.setting.kv, flash_attention=strict.setting.flash_attention)
         notes.append(strict.price)
     target = open_model(config, config.target, "target", progress)
-    draft = None
+    draft, token_map = None, None
     try:
         if config.draft is not None:
-            draft = _draft(config, config.draft, target, progress, notes)
+            draft, token_map = _draft(config, config.draft, target, progress, notes)
         costs = _costs(config, target, draft, progress)
+        leads = None if strict else _lead_change(config, target, progress)
     except BaseException:
         for model in filter(None, (target, draft)):
             model.close()
         raise
     return Pair(
         target,
-        draft,
+        MappedModel(draft, token_map) if draft and token_map else draft,
         config.target_name or config.target.stem,
         (config.draft_name or config.draft.stem) if draft and config.draft else None,
         exact=config.exact,
@@ -109,25 +122,27 @@ def _llamacpp(config: EngineConfig, progress: Tell) -> Pair:
         device=target.device,
         costs=costs,
         width_limit=strict.widths.group if strict else None,
+        lead_change=leads,
         notes=notes,
     )
 
 
 def _draft(
     config: EngineConfig, path: Path, target: LlamaCppModel, progress: Tell, notes: list[str]
-) -> LlamaCppModel | None:
-    """The draft, if it fits; its context is as long as the target's, or as it was trained for."""
+) -> tuple[LlamaCppModel | None, TokenMap | None]:
+    """The draft, if it fits, and the map that it needs; its context is the target's, or what it was trained for."""
     try:
         draft = open_model(config, path, "draft", progress, n_ctx_most=target.n_ctx)
     except LoadFailed as error:
         if config.require_draft:
             raise
         notes.append(f"the draft model is not used: {error}")
-        return None
+        return None, None
     try:
         fit = pairing.compare(target.vocab, draft.vocab)
         if fit.fits:
-            return draft
+            notes.extend([fit.reason] if fit.map else [])
+            return draft, fit.map
         message = (
             f"{path.name} cannot draft for {config.target.name}: {fit.reason}; take another draft, or --draft none"
         )
@@ -138,7 +153,7 @@ def _draft(
         raise
     draft.close()
     notes.append(message)
-    return None
+    return None, None
 
 
 def _strict(config: EngineConfig, progress: Tell) -> StrictChoice:
@@ -156,6 +171,14 @@ def _strict(config: EngineConfig, progress: Tell) -> StrictChoice:
 
     key = _key(config, config.target, kv=config.kv, flash_attention=config.flash_attention)
     return _kept(config, key, StrictChoice, measure)
+
+
+def _lead_change(config: EngineConfig, target: LlamaCppModel, progress: Tell) -> float | None:
+    """How far wide passes move the lead of a token, for the verdict on greedy answers; measured once."""
+    key = _key(config, config.target, kv=target.kv, flash_attention=target.flash_attention)
+    told = _telling(progress, "measuring exactness, once")
+    widths = _kept(config, key, Widths, lambda: measure_widths(target, LEADS_PLAN, told))
+    return widths.lead_change if widths.contexts else None
 
 
 def _costs(config: EngineConfig, target: LlamaCppModel, draft: LlamaCppModel | None, progress: Tell) -> Costs:

@@ -1,30 +1,55 @@
 """Do two vocabularies fit, so that one model may draft for the other?
 
-One invariant: two vocabularies fit only if each id means the same in both; rows of different widths do not matter.
+One invariant: two vocabularies fit as they are only if each id means the same in both; rows of different widths do not
+matter.  Others fit by a map of the tokens that they share, unless those are so few that drafts would be refused mostly.
 """
 
 from dataclasses import dataclass
 
 from engine.detokenize import sanitize
 from engine.model import Vocabulary
+from engine.token_map import Overlap, TokenMap
 
+LEAST = 0.5
+"""Share of the target's tokens in a sample text that a draft must have: it bounds how many drafts can be kept."""
 _MOST_SHOWN = 40
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fit:
-    """Whether a draft fits its target, and in one line why not."""
+    """Whether and how a draft fits its target."""
 
-    fits: bool
-    reason: str | None = None
+    difference: str | None = None
+    """The first difference of the two vocabularies; None where each id means the same."""
+    overlap: Overlap | None = None
+    """What they share, where they differ."""
+    map: TokenMap | None = None
+    """How the draft's tokens become the target's, where it fits by that."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the draft can be used at all."""
+        return self.difference is None or self.map is not None
+
+    @property
+    def reason(self) -> str:
+        """The verdict in one line."""
+        if self.difference is None:
+            return "each token means the same in both"
+        if self.map is not None:
+            return f"the draft has another vocabulary, so drafts go through a map: {self.overlap}"
+        return f"only {self.overlap}, which is too few; the first difference: {self.difference}"
 
 
 def compare(target: Vocabulary, draft: Vocabulary) -> Fit:
-    """The verdict on two vocabularies; its reason names their first difference."""
+    """The verdict on two vocabularies."""
     if target.fingerprint == draft.fingerprint:
-        return Fit(True)
-    reason = _tokens(target, draft) or _sizes(target, draft) or _ends(target, draft) or _opening(target, draft)
-    return Fit(reason is None, reason)
+        return Fit()
+    difference = _tokens(target, draft) or _sizes(target, draft) or _ends(target, draft) or _opening(target, draft)
+    if difference is None:
+        return Fit()
+    token_map = TokenMap(target, draft)
+    return Fit(difference, token_map.overlap, token_map if token_map.overlap.text >= LEAST else None)
 
 
 def _tokens(target: Vocabulary, draft: Vocabulary) -> str | None:

@@ -1,0 +1,64 @@
+"""A saved cache of a draft with another vocabulary: the draft's own file, and behind it where each token ends.
+
+One invariant: what was saved for other vocabularies, or was cut, is never taken for a cache.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from engine.config import Frozen
+from engine.errors import LoadFailed
+from engine.token_map import TokenMap
+
+_MAGIC = b"paceline-map-1\n"
+_TAIL = 8 + len(_MAGIC)
+"""Bytes behind the record: its length, and what the file is."""
+
+
+class _Record(Frozen, frozen=True):
+    target: str
+    draft: str
+    ends: list[int]
+
+
+def append(path: Path, token_map: TokenMap, ends: Sequence[int]) -> None:
+    """Write behind a saved cache how long it was after each of the target's tokens.  OSError."""
+    target, draft = token_map.target.fingerprint, token_map.draft.fingerprint
+    record = msgspec.json.encode(_Record(target=target, draft=draft, ends=list(ends)))
+    with path.open("ab") as file:
+        file.write(record + len(record).to_bytes(8, "little") + _MAGIC)
+
+
+@contextmanager
+def apart(path: Path, token_map: TokenMap) -> Iterator[tuple[Path, list[int]]]:
+    """The draft's own file, there while the context is open, and the ends.  LoadFailed."""
+    with tempfile.TemporaryDirectory(prefix="paceline-") as folder:
+        own = Path(folder) / path.name
+        try:
+            record, size = _read(path)
+            if (record.target, record.draft) != (token_map.target.fingerprint, token_map.draft.fingerprint):
+                raise LoadFailed(f"the saved cache {path.name} is of other models: the conversation is read again")
+            shutil.copyfile(path, own)
+            os.truncate(own, size)
+        except (OSError, msgspec.DecodeError) as error:
+            raise LoadFailed(f"{path.name} is no saved cache ({error}): the conversation is read again") from error
+        yield own, record.ends
+
+
+def _read(path: Path) -> tuple[_Record, int]:
+    """The record, and the length of what stands before it."""
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END) - _TAIL
+        file.seek(max(0, end))
+        tail = file.read()
+        start = end - int.from_bytes(tail[:8], "little")
+        if start < 0 or tail[8:] != _MAGIC:
+            raise LoadFailed(f"{path.name} is no such cache: the conversation is read again")
+        file.seek(start)
+        return msgspec.json.decode(file.read(end - start), type=_Record), start
