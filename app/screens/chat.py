@@ -176,7 +176,7 @@ class ChatScreen(Screen[None]):
         self._give_up()
         self.transcript.clear()
         await self.conversation.show(self.transcript)
-        self.status.live = self.status.receipt = None
+        self.status.clear()
         self.prompt.focus()
 
     def _give_up(self) -> None:
@@ -267,8 +267,7 @@ class ChatScreen(Screen[None]):
             return
         self.status.show_finished(event.answer)
         await self._close_answer(Entry.of_answer(event.answer))
-        for note in event.answer.notes:
-            await self.conversation.notice(note)
+        await self.conversation.notes(event.answer.notes)
 
     async def _close_answer(self, entry: Entry) -> None:
         self.transcript.add(entry)

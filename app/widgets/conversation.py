@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from app.transcript import Entry
 from app.widgets.answer import AnswerMessage
+from app.widgets.horizon import Horizon
 from app.widgets.notice import Notice, Tone
 from app.widgets.user_message import UserMessage
 from app.widgets.welcome import Welcome
@@ -24,6 +25,11 @@ MOUNTED = 20
 """Messages that stay mounted while the view follows the end."""
 STEP = 10
 """Messages that one step back mounts."""
+
+
+def forgotten(entries: Sequence[Entry]) -> int:
+    """How many of the first messages were not in the context of the last answer."""
+    return next((entry.answer.forgotten for entry in reversed(entries) if entry.answer), 0)
 
 
 class Earlier(Static):
@@ -54,6 +60,7 @@ class Conversation(VerticalScroll):
         self._entries: list[Entry] = []
         self._first = 0
         self._answer: AnswerMessage | None = None
+        self._told: set[str] = set()
 
     def compose(self) -> ComposeResult:
         """A page that is at least as high as the view: the line about earlier messages, then all else."""
@@ -93,6 +100,8 @@ class Conversation(VerticalScroll):
             await self._page.remove_children([child for child in self._page.children if child is not self._earlier])
             await self._page.mount_all(shown or [Welcome()])
         self._earlier.show(self._first)
+        self._told.clear()
+        await self._show_horizon()
         self.anchor()
 
     async def add(self, entry: Entry) -> None:
@@ -120,11 +129,28 @@ class Conversation(VerticalScroll):
         self._entries.append(entry)
         if answer is not None:
             await answer.finish(entry)
+        await self._show_horizon()
 
     async def notice(self, text: str, tone: Tone = "note") -> None:
         """Say something of the program's own after the last message."""
         await self.query(Welcome).remove()
         await self._page.mount(Notice(text, tone))
+
+    async def notes(self, notes: Iterable[str]) -> None:
+        """Say each of these that this conversation has not been told yet."""
+        for note in notes:
+            if note not in self._told:
+                self._told.add(note)
+                await self.notice(note)
+
+    async def _show_horizon(self) -> None:
+        """Draw the line before the first message that the model saw at the last answer, where that is mounted."""
+        gone = forgotten(self._entries)
+        seen = self.messages[gone - self._first :] if gone >= max(1, self._first) else []
+        with self.app.batch_update():
+            await self.query(Horizon).remove()
+            if seen:
+                await self._page.mount(Horizon(), before=seen[0])
 
     async def _prune(self) -> None:
         messages = self.messages
@@ -145,6 +171,7 @@ class Conversation(VerticalScroll):
         self._first = start
         await self._page.mount_all(widgets, after=self._earlier)
         self._earlier.show(self._first)
+        await self._show_horizon()
         self.call_after_refresh(self._keep, from_end)
 
     def _keep(self, from_end: float) -> None:

@@ -41,6 +41,12 @@ class StatusLine(Widget):
         self.progress = None
         self.context = (0, event.n_ctx)
 
+    def clear(self) -> None:
+        """Show an empty context and no answer."""
+        self.live = self.receipt = None
+        if self.context is not None:
+            self.context = (0, self.context[1])
+
     def show_reading(self, event: Reading) -> None:
         """Show how far the prompt is read."""
         what = "Reading" if event.model == "target" else "Reading (draft)"

@@ -22,7 +22,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminal
 Run = Callable[..., tuple[int, str, str]]
 
 KEYS = {
-    "": "text ids finish_reason stop_kind target draft settings cache timings speculation verdict",
+    "": "text ids finish_reason stop_kind target draft settings cache timings speculation verdict forgotten",
     "settings": "seed temperature exact kv flash_attention threads device n_ctx",
     "cache": "prompt_tokens target draft",
     "timings": "load_s ttft_s prompt_s prompt_tps decode_s decode_tps",
@@ -44,6 +44,24 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
         return (code, *capfd.readouterr())
 
     return go
+
+
+def test_turns_past_the_context_say_what_is_no_longer_seen(tmp_path: Path) -> None:
+    model = write_llama(tmp_path / "model.gguf")
+    (tmp_path / "turns.json").write_text(json.dumps(["tell me of all the trains in the world"] * 6))
+    asked = ["--turns", str(tmp_path / "turns.json"), "--ctx", "256", "--max-tokens", "20", "--temperature", "0"]
+    said = paceline(tmp_path / "home", "ask", "--target", str(model), "--json", *asked)
+    answers = [json.loads(line) for line in said.out.splitlines()]
+    gone = [answer["forgotten"] for answer in answers]
+    assert (len(gone), gone[0]) == (6, 0)
+    assert gone == sorted(gone)
+    assert gone[-1] >= 2
+    told = [line for line in said.errors.splitlines() if "no longer sees" in line]
+    assert len(told) == len(set(gone)) - 1
+    assert f"the context of 256 tokens is full: the model no longer sees the first {gone[-1] // 2} turns" in told[-1]
+    assert all(
+        told[-1].removeprefix("paceline: ") in answer["notes"] for answer in answers if answer["forgotten"] == gone[-1]
+    )
 
 
 def test_a_pipe_gets_the_text_and_a_line_end(run: Run) -> None:

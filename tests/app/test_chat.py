@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 from app.screens.chat import ChatScreen
 from app.tui import ChatApp
 from app.widgets.answer import AnswerMessage
+from app.widgets.horizon import Horizon
 from app.widgets.notice import Notice
 from app.widgets.prose import Prose
 from app.widgets.user_message import UserMessage
@@ -277,6 +278,25 @@ async def test_a_new_chat_gives_up_the_answer_and_hears_no_more_of_it() -> None:
         engine.client.send(finished("fresh"))
         await until(pilot, lambda: screen.state == "ready")
         assert shown(screen) == ["fresh"]
+
+
+async def test_what_is_no_longer_seen_is_said_once_and_a_new_chat_has_an_empty_context() -> None:
+    app, engine = chat_app()
+    note = "the context of 8,192 tokens is full: the model no longer sees the first turn"
+    async with app.run_test() as pilot:
+        screen = await ready(pilot, app)
+        for count, gone in ((1, 0), (2, 2), (3, 2)):
+            await ask(pilot, app, engine)
+            said = finished("yes", forgotten=gone, notes=[note] if gone else [])
+            engine.client.send(tokens("yes"), one_round(context=4000 + count), said)
+            await until(pilot, lambda: screen.state == "ready")
+        assert notices(screen) == [note]
+        assert len(screen.query(Horizon)) == 1
+        assert screen.status.context == (4003, 8192)
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: screen.query(Welcome))
+        assert not screen.query(Horizon)
+        assert screen.status.context == (0, 8192)
 
 
 async def test_an_answer_that_ends_just_as_a_new_chat_begins_is_not_in_it() -> None:

@@ -6,6 +6,7 @@ from textual.pilot import Pilot
 from app.transcript import Entry
 from app.widgets.answer import AnswerMessage
 from app.widgets.conversation import MOUNTED, STEP, Conversation, Earlier
+from app.widgets.horizon import Horizon
 from app.widgets.notice import Notice
 from app.widgets.prose import Prose
 from app.widgets.user_message import HEAD, UserMessage
@@ -184,3 +185,64 @@ async def test_the_last_block_is_whole_after_the_full_update() -> None:
         blocks = app.query_one(AnswerMessage).query_one(Prose).children
         assert [type(block).__name__ for block in blocks] == ["MarkdownParagraph", "ProseFence"]
         assert blocks[1].code == "print(1)"  # type: ignore[attr-defined]
+
+
+def below_horizon(conversation: Conversation) -> list[str]:
+    """The text of the message under each line that says what the model no longer sees."""
+    page = list(conversation.query_one("#page").children)
+    lines = [page.index(line) for line in conversation.query(Horizon)]
+    return [seen(conversation)[conversation.messages.index(page[at + 1])] for at in lines]
+
+
+async def test_a_line_parts_what_the_model_no_longer_sees_from_what_it_sees() -> None:
+    app = ConversationApp()
+    async with app.run_test() as pilot:
+        conversation = app.conversation
+        await conversation.show(talk(6))
+        assert below_horizon(conversation) == []
+        await conversation.begin()
+        await conversation.finish(Entry.of_answer(answer("first to forget", forgotten=2)))
+        await settled(pilot)
+        assert below_horizon(conversation) == ["question 2"]
+        assert "no longer sees" in str(conversation.query_one(Horizon).render())
+        await conversation.begin()
+        await conversation.finish(Entry("assistant", "half", ending="broken off"))
+        assert below_horizon(conversation) == ["question 2"]
+        await conversation.begin()
+        await conversation.finish(Entry.of_answer(answer("forgot more", forgotten=4)))
+        assert below_horizon(conversation) == ["question 4"]
+        await conversation.show(talk(2))
+        assert below_horizon(conversation) == []
+
+
+async def test_the_line_is_where_it_belongs_when_messages_are_mounted_and_left_out() -> None:
+    app = ConversationApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        conversation = app.conversation
+        entries = talk(50)
+        entries[-1] = Entry.of_answer(answer("last", forgotten=26))
+        await conversation.show(entries)
+        assert below_horizon(conversation) == []
+        conversation.scroll_to(y=0, animate=False, immediate=True)
+        await settled(pilot)
+        await conversation.show_earlier()
+        assert below_horizon(conversation) == ["question 26"]
+        await conversation.add(Entry("user", "pushes the line out"))
+        assert below_horizon(conversation) == []
+        entries[-1] = Entry.of_answer(answer("last", forgotten=50 - MOUNTED))
+        await conversation.show(entries)
+        assert below_horizon(conversation) == [f"question {50 - MOUNTED}"]
+
+
+async def test_a_note_is_said_once_a_conversation() -> None:
+    app = ConversationApp()
+    async with app.run_test() as pilot:
+        conversation = app.conversation
+        await conversation.show(talk(2))
+        await conversation.notes(["one", "two"])
+        await conversation.notes(["two", "three"])
+        await settled(pilot)
+        assert [str(notice.render()) for notice in conversation.query(Notice)] == ["one", "two", "three"]
+        await conversation.show(talk(2))
+        await conversation.notes(["two"])
+        assert [str(notice.render()) for notice in conversation.query(Notice)] == ["two"]

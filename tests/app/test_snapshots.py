@@ -109,6 +109,24 @@ def test_snapshot_finished(snap_compare: Compare, size: tuple[int, int]) -> None
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_snapshot_context_full(snap_compare: Compare, size: tuple[int, int]) -> None:
+    """A line in the warning colour above the last question; the quiet note below its answer; a meter nearly full."""
+    app, engine = chat_app()
+    note = "the context of 8,192 tokens is full: the model no longer sees the first turn"
+
+    async def again(pilot: Pilot[None]) -> None:
+        screen = await ready(pilot)
+        screen.prompt.text = "And by words?"
+        await pilot.press("enter")
+        await until(pilot, lambda: len(engine.client.requests) == 2)
+
+    first = sends(engine, tokens("So."), one_round(), finished("So.", ids=[1]), until_state="ready")
+    rest = finished("Like so.", ids=[2], forgotten=2, notes=[note])
+    second = sends(engine, tokens("Like so."), one_round(context=7900), rest, until_state="ready")
+    assert snap_compare(app, terminal_size=size, run_before=asking(engine, first, again, second))
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_snapshot_first_run(snap_compare: Compare, size: tuple[int, int]) -> None:
     """Two cards, the first lit: title, what it is for, size and need of memory."""
     app = ChatApp(setup(FakeEngine(), FakeShelf()))
