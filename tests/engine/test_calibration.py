@@ -60,7 +60,7 @@ def plan(**changes: object) -> WidthPlan:
 
 def test_all_widths_are_equal_where_rows_depend_on_the_ids_alone() -> None:
     widths = measure_widths(ToyLM(vocab_size=24), plan())
-    assert widths == Widths(equal=(1, 2, 3, 4, 5, 6, 7, 8, 12, 16), lead_change=None, contexts=SHORT)
+    assert widths == Widths(equal=(1, 2, 3, 4, 5, 6, 7, 8, 12, 16), contexts=SHORT)
     assert widths.group == 8
 
 
