@@ -125,7 +125,8 @@ class MappedModel:
         """See Model.drop; the opening token stays."""
         if not 0 <= start <= end <= self.length:
             raise ValueError(f"cannot drop {start} to {end} of {self.length} tokens")
-        if start == end:
+        if end == self.length:
+            self.rewind(start)
             return
         first = self._ends[start - 1] if start else len(self._opening)
         gone = self._ends[end - 1] - first
