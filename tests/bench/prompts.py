@@ -65,3 +65,43 @@ PROMPTS: dict[str, list[str]] = {
 }
 
 ALL = [(kind, prompt) for kind, prompts in PROMPTS.items() for prompt in prompts]
+
+MORE: dict[str, list[str]] = {
+    "coding": [
+        "Write a SQL query that finds the three customers with the highest total of orders in each country.",
+        "Write a JavaScript function that debounces another function, and show how it is used.",
+        "Write a Python generator that yields the prime numbers, and a test that takes the first ten.",
+        "Write a shell script that renames all .jpeg files of a folder to .jpg and says how many there were.",
+    ],
+    "editing": [
+        f"Make `receipt` print prices with two decimals. Answer with the whole file.\n\n```python\n{SHOP}```",
+        f"Translate this class to TypeScript. Answer with the whole file.\n\n```python\n{SHOP}```",
+    ],
+    "maths": [
+        "A rectangle is 7 cm longer than wide and has an area of 120 square centimetres. How wide is it?",
+        "Write out the multiplication table of 7 up to 7 x 12, one line each.",
+        "What is the probability of at least one six in four throws of a die? Show the steps.",
+    ],
+    "reasoning": [
+        "All smiths are members. Some members are painters. Does it follow that some smiths are painters? Explain.",
+        "You have a 3 litre jug and a 5 litre jug. How do you measure 4 litres? List every step.",
+    ],
+    "chat": [
+        "Suggest five names for a small bakery by the sea and say what each evokes.",
+        "What is the difference between a violin and a viola?",
+        "I slept badly. What could I change in the evening?",
+    ],
+    "writing": [
+        "Write a polite letter to a neighbour whose dog barks at night.",
+        "Describe a railway station at five in the morning, in the present tense.",
+    ],
+    "summary": [
+        f"Make a table of years and events from this text:\n\n{HARBOUR}",
+    ],
+    "translation": [
+        "Translate into Spanish, keeping the code as it is: Call `total()` before `receipt()`, or the sum is stale.",
+        f"Translate the first two sentences into Italian:\n\n{HARBOUR}",
+    ],
+}
+FORTY = [*ALL, *((kind, prompt) for kind, prompts in MORE.items() for prompt in prompts)]
+"""All of them: for what wants many texts more than a few timings."""
