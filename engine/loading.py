@@ -140,8 +140,9 @@ def _draft(
         return None, None
     try:
         fit = pairing.compare(target.vocab, draft.vocab)
-        if fit.fits:
-            notes.extend([fit.reason] if fit.map else [])
+        if fit.kind == "map":
+            notes.append(f"the draft has another vocabulary, so drafts go through a map: {fit.overlap}")
+        if fit.kind != "none":
             return draft, fit.map
         message = (
             f"{path.name} cannot draft for {config.target.name}: {fit.reason}; take another draft, or --draft none"

@@ -5,6 +5,7 @@ matter.  Others fit by a map of the tokens that they share, unless those are so 
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.detokenize import sanitize
 from engine.model import Vocabulary
@@ -27,18 +28,17 @@ class Fit:
     """How the draft's tokens become the target's, where it fits by that."""
 
     @property
-    def fits(self) -> bool:
-        """Whether the draft can be used at all."""
-        return self.difference is None or self.map is not None
+    def kind(self) -> Literal["equal", "map", "none"]:
+        """As it is, by a map, or not at all."""
+        return "equal" if self.difference is None else "map" if self.map else "none"
 
     @property
     def reason(self) -> str:
-        """The verdict in one line."""
+        """Why so, in one line."""
         if self.difference is None:
             return "each token means the same in both"
-        if self.map is not None:
-            return f"the draft has another vocabulary, so drafts go through a map: {self.overlap}"
-        return f"only {self.overlap}, which is too few; the first difference: {self.difference}"
+        shared = f"{self.overlap}" if self.map else f"only {self.overlap}, which is too few"
+        return f"{shared}; the first difference: {self.difference}"
 
 
 def compare(target: Vocabulary, draft: Vocabulary) -> Fit:

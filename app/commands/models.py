@@ -25,6 +25,9 @@ from models.text import plain, size
 app = App(name="models", help=COMMANDS["models"][1], version_flags=[])
 
 
+app.command("app.commands.check:check", name="check", help="Say whether one model can draft for another.")
+
+
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     """One model in `list --json`."""
 

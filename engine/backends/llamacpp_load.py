@@ -45,8 +45,11 @@ def resolve_flash_attention(options: LlamaCppOptions, gpu: bool) -> Literal["on"
     return options.flash_attention
 
 
-def load_model(options: LlamaCppOptions, progress: Progress | None) -> int:
-    """The native model; LoadFailed with llama.cpp's reason, or whatever `progress` raised."""
+def load_model(options: LlamaCppOptions, progress: Progress | None, vocab_only: bool = False) -> int:
+    """The native model, or no more of it than its vocabulary.
+
+    LoadFailed with llama.cpp's reason, or whatever `progress` raised.
+    """
     raised: list[BaseException] = []
 
     def on_progress(share: float, _data: object) -> bool:
@@ -60,6 +63,7 @@ def load_model(options: LlamaCppOptions, progress: Progress | None) -> int:
 
     params = lib.llama_model_default_params()
     params.n_gpu_layers = options.gpu_layers
+    params.vocab_only = vocab_only
     params.progress_callback = lib.llama_progress_callback(on_progress)
     with errors_of_call() as lines:
         model = lib.llama_model_load_from_file(encode_path(options.path), params)

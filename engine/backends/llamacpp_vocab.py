@@ -5,19 +5,39 @@ The one invariant: no id reaches llama.cpp unchecked, because an id out of range
 
 import ctypes
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from engine.backends.llamacpp_library import lib
-from engine.errors import ModelError
+from engine.backends.llamacpp_load import LlamaCppOptions, load_model
+from engine.errors import LoadFailed, ModelError
 
 _UNUSED = 2
 _CONTROL = 8
+_STRIP_LEFT, _STRIP_RIGHT = 128, 256
 _BUFFER = 512
 _MOST = 1 << 30
 """More tokens than any text has: llama.cpp says so when a count overflows."""
+
+
+@contextmanager
+def open_vocabulary(path: Path) -> "Iterator[LlamaCppVocabulary]":
+    """The vocabulary of a file, there while the context is open; nothing else of it is loaded.  LoadFailed."""
+    model = load_model(LlamaCppOptions(path=path, gpu_layers=0), None, vocab_only=True)
+    try:
+        if lib.llama_vocab_type(lib.llama_model_get_vocab(model)) == 0:
+            raise LoadFailed(f"{path.name} has no tokenizer: take another file of this model")
+        vocab = LlamaCppVocabulary(model)
+        try:
+            yield vocab
+        finally:
+            vocab.invalidate()
+    finally:
+        lib.llama_model_free(model)
 
 
 class LlamaCppVocabulary:
@@ -64,6 +84,15 @@ class LlamaCppVocabulary:
         """Text of each control token and its id, the lowest where two have the same text."""
         ids = [token for token in range(self.size) if self._attributes[token] & _CONTROL]
         return {self._text(token).decode("utf-8", "replace"): token for token in reversed(ids)}
+
+    @cached_property
+    def strips(self) -> tuple[frozenset[int], frozenset[int]]:
+        """The control tokens that swallow the blanks before them, and those that swallow the blanks after them."""
+        left, right = (
+            frozenset(token for token in self.control.values() if self._attributes[token] & attribute)
+            for attribute in (_STRIP_LEFT, _STRIP_RIGHT)
+        )
+        return left, right
 
     @cached_property
     def fingerprint(self) -> str:

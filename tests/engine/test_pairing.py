@@ -19,7 +19,7 @@ def test_equal_ids_fit_though_the_fingerprints_differ() -> None:
     one, other = FakeVocabulary(), FakeVocabulary()
     other.fingerprint = "made by another merge list"
     assert compare(one, other) == Fit()
-    assert Fit().fits
+    assert Fit().kind == "equal"
 
 
 def swapped() -> FakeVocabulary:
@@ -53,9 +53,9 @@ def swapped() -> FakeVocabulary:
 def test_the_first_difference_is_named_and_what_is_shared_fits_by_a_map(draft: FakeVocabulary, difference: str) -> None:
     fit = compare(FakeVocabulary(), draft)
     assert fit.difference == difference
-    assert fit.fits
-    assert fit.map is not None
-    assert fit.reason.startswith("the draft has another vocabulary, so drafts go through a map: 100% of the tokens")
+    assert fit.kind == "map"
+    assert fit.reason == f"{fit.overlap}; the first difference: {difference}"
+    assert fit.reason.startswith("100% of the tokens")
 
 
 def test_extra_tokens_of_a_fine_tune_are_counted() -> None:
@@ -93,7 +93,7 @@ WORDS = tuple(dict.fromkeys(f" {word}" for word in TEXT.split()))
 
 def test_a_draft_that_lacks_most_of_what_the_target_writes_is_refused_with_figures_and_the_first_difference() -> None:
     fit = compare(FakeVocabulary(merged=WORDS), FakeVocabulary(merged=()))
-    assert (fit.fits, fit.map) == (False, None)
+    assert (fit.kind, fit.map) == ("none", None)
     assert fit.overlap is not None
     assert fit.overlap.text < 0.5 < fit.overlap.target
     assert fit.reason.startswith(f"only {fit.overlap.text:.0%} of the tokens")

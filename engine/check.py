@@ -1,0 +1,73 @@
+"""Whether a draft fits a target, found out from their vocabularies alone, in a process that may die.
+
+`python -P -m engine.check TARGET DRAFT` prints a Check.  llama.cpp ends the process that hands it a file which it did
+not foresee, and the vocabularies of two large models take a moment: so nobody reads them who has something to lose.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from engine.client import environment, how_it_ended
+from engine.config import Frozen
+from engine.errors import LoadFailed
+
+PATIENCE = 120
+"""Seconds that two vocabularies may take."""
+
+
+class Check(Frozen, frozen=True, kw_only=True):
+    """The verdict on two files."""
+
+    fit: Literal["equal", "map", "none"]
+    reason: str
+    target_tokens: int
+    draft_tokens: int
+
+
+class _Unread(Frozen, frozen=True, kw_only=True):
+    fault: str
+
+
+def check(target: Path, draft: Path, command: list[str] | None = None) -> Check:
+    """Compare the vocabularies of two files; LoadFailed where one of them has none that can be read."""
+    command = command or [sys.executable, "-P", "-m", "engine.check", str(target), str(draft)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE, env=environment(), check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LoadFailed(f"the vocabularies cannot be compared ({error}): try again") from error
+    if done.returncode != 0:
+        ended = how_it_ended(done.returncode)
+        raise LoadFailed(f"llama.cpp broke off while it read the vocabularies ({ended}): fetch the files again")
+    answer = done.stdout.splitlines()[-1]
+    try:
+        return msgspec.json.decode(answer, type=Check)
+    except msgspec.ValidationError:
+        raise LoadFailed(msgspec.json.decode(answer, type=_Unread).fault) from None
+
+
+def _compare(target: Path, draft: Path) -> Check:
+    """Compare in this very process."""
+    from engine.backends.llamacpp_vocab import open_vocabulary
+    from engine.pairing import compare
+
+    with open_vocabulary(target) as ours, open_vocabulary(draft) as theirs:
+        fit = compare(ours, theirs)
+        return Check(fit=fit.kind, reason=fit.reason, target_tokens=ours.size, draft_tokens=theirs.size)
+
+
+def _main(target: str, draft: str) -> None:
+    try:
+        answer: Check | _Unread = _compare(Path(target), Path(draft))
+    except LoadFailed as error:
+        answer = _Unread(fault=str(error))
+    sys.stdout.write("\n" + msgspec.json.encode(answer).decode() + "\n")
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
