@@ -41,6 +41,11 @@ class Vocabulary(Protocol):
         ...
 
     @property
+    def strips(self) -> tuple[frozenset[int], frozenset[int]]:
+        """The control tokens that swallow the blanks before them, and those that swallow the blanks after them."""
+        ...
+
+    @property
     def bos(self) -> int | None:
         """The id that opens every prompt, where the model wants one."""
         ...

@@ -13,6 +13,7 @@ from engine.config import Message
 from engine.control import ControlTexts
 from engine.errors import EmptyPrompt, TemplateFailed
 from engine.model import Vocabulary
+from engine.plain import PlainText
 from engine.splice import Part, kept, stand_ins, untouched
 from engine.templates import CHATML, PLAIN, ChatTemplate, TemplateExhausted
 
@@ -29,6 +30,7 @@ class Chat:
 
     def __init__(self, vocab: Vocabulary) -> None:
         self._vocab = vocab
+        self._plain = PlainText(vocab)
         self._source = vocab.chat_template or ""
         if self._source.strip():
             return
@@ -135,7 +137,7 @@ class Chat:
             plain = text[at:start]
             for mark, character in hidden.items():
                 plain = plain.replace(mark, character)
-            ids += self._vocab.tokenize(plain) if plain else ()
+            ids += self._plain.ids(plain, ids[-1] if ids else None, tokens[0] if tokens else None)
             ids += tokens
             at = end
         opening = [] if self._vocab.bos is None or ids[:1] == [self._vocab.bos] else [self._vocab.bos]

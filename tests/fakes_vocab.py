@@ -16,6 +16,7 @@ class FakeVocabulary:
         eog: Sequence[str] = ("<|endoftext|>", "<|im_end|>"),
         bos: str | None = None,
         chat_template: str | None = None,
+        strips: tuple[Sequence[str], Sequence[str]] = ((), ()),
     ) -> None:
         self._pieces = [bytes((byte,)) for byte in range(256)] + [text.encode() for text in merged]
         self._ids = {piece: token for token, piece in enumerate(self._pieces)}
@@ -28,6 +29,8 @@ class FakeVocabulary:
         self.eos = min(self.eog, default=None)
         self.bos = None if bos is None else self.control[bos]
         self.chat_template = chat_template
+        left, right = (frozenset(self.control[text] for text in texts) for texts in strips)
+        self.strips = left, right
         self.fingerprint = repr((self._pieces, self.control, sorted(self.eog), self.bos))
 
     def tokenize(self, text: str) -> list[int]:

@@ -41,6 +41,10 @@ class Tiny:
     template: str | None = CHATML
     extra: Sequence[str] = ()
     """More normal tokens, so that two vocabularies differ."""
+    name: str = "tiny"
+    """llama.cpp knows some families by it: in one of Phi-3 the control tokens strip what follows them."""
+    space_prefix: bool = False
+    """Whether a SentencePiece vocabulary puts a space before the text."""
 
 
 def write_llama(path: Path, tiny: Tiny = Tiny()) -> Path:
@@ -134,7 +138,7 @@ class _Weights:
 
 
 def _common(writer: gguf.GGUFWriter, tiny: Tiny, head: int) -> None:
-    writer.add_name("tiny")
+    writer.add_name(tiny.name)
     writer.add_context_length(tiny.n_ctx)
     writer.add_embedding_length(WIDTH)
     writer.add_feed_forward_length(HIDDEN)
@@ -205,7 +209,7 @@ def _spm_vocabulary(writer: gguf.GGUFWriter, tiny: Tiny) -> int:
     writer.add_bos_token_id(2)
     writer.add_unk_token_id(3)
     writer.add_add_bos_token(True)
-    writer.add_add_space_prefix(False)
+    writer.add_add_space_prefix(tiny.space_prefix)
     if tiny.template is not None:
         writer.add_chat_template(tiny.template)
     return len(words) + len(pieces) + len(padding)

@@ -37,6 +37,7 @@ class ToyVocabulary:
         self.eog = frozenset(eog)
         self.eos = min(self.eog, default=None)
         self.bos: int | None = None
+        self.strips: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
         self.chat_template = chat_template
         self._ids = {piece: i for i, piece in reversed(list(enumerate(self._pieces))) if piece}
         self._longest = max((len(p) for p in self._ids), default=0)
