@@ -41,6 +41,8 @@ class Tiny:
     template: str | None = CHATML
     extra: Sequence[str] = ()
     """More normal tokens, so that two vocabularies differ."""
+    yarn: bool = False
+    """Whether rotations are scaled, in the llama family."""
     name: str = "tiny"
     """llama.cpp knows some families by it: in one of Phi-3 the control tokens strip what follows them."""
     space_prefix: bool = False
@@ -52,6 +54,10 @@ def write_llama(path: Path, tiny: Tiny = Tiny()) -> Path:
     writer = gguf.GGUFWriter(path, "llama")
     size = _bpe_vocabulary(writer, tiny)
     _common(writer, tiny, WIDTH // HEADS)
+    if tiny.yarn:
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(4.0)
+        writer.add_rope_scaling_orig_ctx_len(tiny.n_ctx // 4)
     weights = _Weights(writer, tiny)
     weights.add("token_embd.weight", size, WIDTH, scale=1.0)
     weights.add("output.weight", size, WIDTH, scale=3 / np.sqrt(WIDTH))
@@ -85,7 +91,7 @@ def write_gemma(path: Path, tiny: Tiny = Tiny(layers=6, template=GEMMA)) -> Path
 
 
 def write_mamba(path: Path, tiny: Tiny = Tiny()) -> Path:
-    """A recurrent model: its state cannot go back."""
+    """A recurrent model: its state cannot go back, and llama.cpp has no snapshots of it."""
     inner, state, conv, rank = 2 * WIDTH, 16, 4, 4
     writer = gguf.GGUFWriter(path, "mamba")
     size = _bpe_vocabulary(writer, tiny)
@@ -116,6 +122,49 @@ def write_mamba(path: Path, tiny: Tiny = Tiny()) -> Path:
         writer.add_tensor(f"{at}.ssm_a", decay)
         weights.ones(f"{at}.ssm_d", inner)
         weights.add(f"{at}.ssm_out.weight", WIDTH, inner)
+    return _finish(writer, path)
+
+
+def write_qwen35(path: Path, tiny: Tiny = Tiny(layers=4)) -> Path:
+    """A hybrid of the Qwen 3.5 family: each second layer attends, the others keep a state that has snapshots."""
+    state, keys, values, head = 16, 32, 64, WIDTH // HEADS
+    writer = gguf.GGUFWriter(path, "qwen35")
+    size = _bpe_vocabulary(writer, tiny)
+    _common(writer, tiny, head // 2)
+    writer.add_key_length(head)
+    writer.add_value_length(head)
+    writer.add_rope_dimension_sections([4, 2, 2, 0])
+    writer.add_full_attention_interval(2)
+    writer.add_ssm_conv_kernel(4)
+    writer.add_ssm_inner_size(values)
+    writer.add_ssm_state_size(state)
+    writer.add_ssm_time_step_rank(values // state)
+    writer.add_ssm_group_count(keys // state)
+    weights = _Weights(writer, tiny)
+    weights.add("token_embd.weight", size, WIDTH, scale=1.0)
+    weights.add("output.weight", size, WIDTH, scale=3 / np.sqrt(WIDTH))
+    weights.ones("output_norm.weight", WIDTH)
+    for layer in range(tiny.layers):
+        at = f"blk.{layer}"
+        weights.ones(f"{at}.attn_norm.weight", WIDTH)
+        weights.ones(f"{at}.post_attention_norm.weight", WIDTH)
+        _feed_forward(weights, layer, norm=False)
+        if layer % 2:
+            weights.add(f"{at}.attn_q.weight", 2 * head * HEADS, WIDTH)  # half of it is a gate
+            for name, rows in (("attn_k", head * HEADS), ("attn_v", head * HEADS), ("attn_output", WIDTH)):
+                weights.add(f"{at}.{name}.weight", rows, WIDTH)
+            for name in ("attn_q_norm", "attn_k_norm"):
+                weights.ones(f"{at}.{name}.weight", head)
+            continue
+        weights.add(f"{at}.attn_qkv.weight", 2 * keys + values, WIDTH)
+        weights.add(f"{at}.attn_gate.weight", values, WIDTH)
+        weights.add(f"{at}.ssm_conv1d.weight", 2 * keys + values, 4, scale=0.5)
+        for name in ("ssm_beta", "ssm_alpha"):
+            weights.add(f"{at}.{name}.weight", values // state, WIDTH)
+        weights.add(f"{at}.ssm_dt.bias", values // state, scale=0.1)
+        writer.add_tensor(f"{at}.ssm_a", -np.linspace(0.05, 0.3, values // state, dtype=np.float32))
+        weights.ones(f"{at}.ssm_norm.weight", state)
+        weights.add(f"{at}.ssm_out.weight", WIDTH, values)
     return _finish(writer, path)
 
 
@@ -156,8 +205,9 @@ def _attention(weights: _Weights, layer: int, width: int) -> None:
         weights.add(f"blk.{layer}.{name}.weight", width, WIDTH, scale=1.6 / np.sqrt(WIDTH))
 
 
-def _feed_forward(weights: _Weights, layer: int) -> None:
-    weights.ones(f"blk.{layer}.ffn_norm.weight", WIDTH)
+def _feed_forward(weights: _Weights, layer: int, norm: bool = True) -> None:
+    if norm:
+        weights.ones(f"blk.{layer}.ffn_norm.weight", WIDTH)
     weights.add(f"blk.{layer}.ffn_gate.weight", HIDDEN, WIDTH)
     weights.add(f"blk.{layer}.ffn_up.weight", HIDDEN, WIDTH)
     weights.add(f"blk.{layer}.ffn_down.weight", WIDTH, HIDDEN)

@@ -92,7 +92,7 @@ class LlamaCppModel:
         self._batch = Batch(self.n_batch)
         self.reach: int | None = 0
         self.reach = self._try()
-        self._shifts = self.reach is None and self._try_shift()
+        self._shifts = self.reach is None and self.kv == "f16" and self._try_shift()
         self._clear()
         if self.reach is None:  # else a pass cut short could not be taken back, so it runs to its end
             self._set_abort(self._abort)

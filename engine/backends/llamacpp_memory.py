@@ -4,6 +4,8 @@ The one invariant: nothing is removed or moved that llama.cpp would not do right
 which a window, or a recurrent state, is not that of the tokens that are left; so this module asks first.
 """
 
+import ctypes
+
 from engine.backends.llamacpp_library import lib
 
 _WINDOW_ALONE = 1
@@ -21,8 +23,7 @@ class Memory:
         """Tokens that a layer with a sliding window sees; 0: none has one."""
         self.snapshots: int = lib.llama_n_rs_seq(context)
         """States of a recurrent memory that are kept beside the present one, those after the last tokens of a pass."""
-        # positions that are no rotation are part of what was read: they do not move with the cells
-        self._rotated: bool = lib.llama_model_rope_type(model) >= 0
+        self._rotates = _rotates_plainly(model)
 
     @property
     def held(self) -> int:
@@ -47,12 +48,12 @@ class Memory:
         lib.llama_memory_clear(self._native, False)
 
     def shifts(self) -> bool:
-        """Whether cells can move; to be asked while some tokens are held.
+        """Whether cells of 16 bits can move; to be asked while some tokens are held.
 
         llama.cpp ends the process when it moves a memory of two halves of which one has no layers, so both are
-        weighed.
+        weighed.  (So it does for quantized keys of some widths.)
         """
-        if not (self._rotated and lib.llama_memory_can_shift(self._native)):
+        if not (self._rotates and lib.llama_memory_can_shift(self._native)):
             return False
         if not self.window:
             return True
@@ -69,3 +70,20 @@ class Memory:
             return False
         lib.llama_memory_seq_add(self._native, 0, end, -1, start - end)
         return True
+
+
+def _rotates_plainly(model: int) -> bool:
+    """Whether a position is a rotation of the keys and no more.
+
+    Others are part of all that was read (learned positions), or scale the keys too (YaRN, long factors), and llama.cpp
+    would scale them again with each move.
+    """
+    scaling = _metadata(model, f"{_metadata(model, 'general.architecture')}.rope.scaling.type")
+    return lib.llama_model_rope_type(model) >= 0 and scaling in ("", "none", "linear")
+
+
+def _metadata(model: int, key: str) -> str:
+    """One value of the file's header; "" where it has none."""
+    buffer = ctypes.create_string_buffer(128)
+    found = lib.llama_model_meta_val_str(model, key.encode(), buffer, len(buffer))
+    return buffer.value.decode("utf-8", "replace") if found >= 0 else ""

@@ -19,7 +19,6 @@ from engine.errors import LoadFailed, ModelError
 _UNUSED = 2
 _CONTROL = 8
 _STRIP_LEFT, _STRIP_RIGHT = 128, 256
-_STRIP_LEFT, _STRIP_RIGHT = 128, 256
 _BUFFER = 512
 _MOST = 1 << 30
 """More tokens than any text has: llama.cpp says so when a count overflows."""
@@ -85,15 +84,6 @@ class LlamaCppVocabulary:
         """Text of each control token and its id, the lowest where two have the same text."""
         ids = [token for token in range(self.size) if self._attributes[token] & _CONTROL]
         return {self._text(token).decode("utf-8", "replace"): token for token in reversed(ids)}
-
-    @cached_property
-    def strips(self) -> tuple[frozenset[int], frozenset[int]]:
-        """The control tokens that swallow the blanks before them, and those that swallow the blanks after them."""
-        left, right = (
-            frozenset(token for token in self.control.values() if self._attributes[token] & attribute)
-            for attribute in (_STRIP_LEFT, _STRIP_RIGHT)
-        )
-        return left, right
 
     @cached_property
     def strips(self) -> tuple[frozenset[int], frozenset[int]]:

@@ -28,6 +28,10 @@ class Case:
     """Makes the same model each time; the folder is for its files."""
     waiting: Waiting
     kind: Kind = "dense"
+    reach: int | None = None
+    """What Model.reach must be found to be."""
+    shifts: bool = False
+    """Whether Model.drop must work."""
     tolerance: float = 0.0
     """How far a logit may be off when the same ids were cut into other passes; 0: not a bit."""
 

@@ -25,15 +25,21 @@ from tests.engine.backends.contract import (
     rewind_if_possible,
     some_ids,
 )
-from tests.tiny_gguf import Tiny, write_gemma, write_llama, write_mamba
+from tests.tiny_gguf import Tiny, write_gemma, write_llama, write_mamba, write_qwen35
 
 CONTEXT = 640
 NOISE = 0.08
 """Logits of the tiny models have a standard deviation of 3; the cache is rounded to 16 bits."""
 
 
-def _toy(kind: Kind) -> Case:
-    return Case(f"toy-{kind}", lambda _folder: ToyLM(vocab_size=32, n_ctx=CONTEXT, kind=kind), _toy_waits, kind)
+def _toy(kind: Kind, snapshots: int = 0) -> Case:
+    def make(_folder: Path) -> Model:
+        model = ToyLM(vocab_size=32, n_ctx=CONTEXT, kind=kind)
+        model.snapshots = snapshots
+        return model
+
+    reach = snapshots if kind == "recurrent" else None
+    return Case(f"toy-{kind}-{snapshots}", make, _toy_waits, kind, reach, shifts=kind == "dense")
 
 
 @contextmanager
@@ -48,6 +54,7 @@ def _llama(
     name: str,
     write: Callable[[Path], Path] = write_llama,
     kind: Kind = "dense",
+    reach: int | None = None,
     tolerance: float = NOISE,
     **options: object,
 ) -> Case:
@@ -57,7 +64,8 @@ def _llama(
             write(path)
         return LlamaCppModel(LlamaCppOptions(path=path, **{"n_ctx": CONTEXT, "n_batch": 128, "threads": 1, **options}))
 
-    return Case(name, make, _llama_waits, kind, tolerance)
+    shifts = kind == "dense" and options.get("kv", "f16") == "f16" and "yarn" not in name
+    return Case(name, make, _llama_waits, kind, reach, shifts, tolerance)
 
 
 @contextmanager
@@ -81,13 +89,17 @@ def _llama_waits(model: Model) -> Iterator[None]:
 
 CASES = [
     *map(_toy, ("dense", "sliding", "recurrent")),
+    _toy("recurrent", 3),
     _llama("llama"),
     _llama("llama-padded", lambda path: write_llama(path, Tiny(padding=13))),
+    _llama("llama-yarn", lambda path: write_llama(path, Tiny(yarn=True))),
     _llama("llama-flash", flash_attention="on"),
     _llama("llama-q8_0", tolerance=2 * NOISE, kv="q8_0"),
     _llama("gemma-whole", write_gemma),
     _llama("gemma-window", write_gemma, "sliding", n_batch=64, swa_full=False),
-    _llama("mamba", write_mamba, "recurrent"),
+    _llama("mamba", write_mamba, "recurrent", 0),
+    _llama("qwen35", write_qwen35, "recurrent", 4),
+    _llama("qwen35-one", write_qwen35, "recurrent", 1, snapshots=1),
 ]
 
 
@@ -278,6 +290,68 @@ def test_a_cache_that_cannot_go_back_says_so_and_stays_as_it_is(case: Case, mode
         assert model.length == 600
     held = ids[:20] if can else ids
     expect_same(case, model.forward([3], 1)[0], fresh_row(other, [*held, 3]))
+
+
+def test_the_reach_is_true(case: Case, model: Model, other: Model) -> None:
+    """What can be taken back is gone without a trace; all else is refused, since a state would stay as it is."""
+    ids, refused = some_ids(model, 30), some_ids(model, 9, seed=1)
+    assert model.reach == case.reach
+    for back in range(1, 9):
+        for kept in (1, 2, 20):
+            model.rewind(0)
+            model.forward(ids[kept:], 0)
+            model.forward([*ids[:kept], *refused[:back]], 0)
+            can = rewind_if_possible(model, model.length - back)
+            assert can == (case.reach is None or back <= case.reach)
+            if can:
+                row = model.forward([3], 1)[0]
+                expect_same(case, row, fresh_row(other, [*ids[kept:], *ids[:kept], 3]))
+
+
+@pytest.mark.parametrize("passes", [[3, 1], [1], [1, 1, 1], [2, 2], [6, 3]])
+def test_going_back_over_whole_passes_or_twice_is_right_or_refused(
+    case: Case, model: Model, other: Model, passes: list[int]
+) -> None:
+    ids = some_ids(model, 30)
+    for steps in ([1], [2], [sum(passes)], [passes[-1]], [1, 1], [2, 1]):
+        model.rewind(0)
+        model.forward(ids[: 30 - sum(passes)], 0)
+        for width in passes:
+            model.forward(ids[model.length : model.length + width], 0)
+        done = [rewind_if_possible(model, model.length - step) for step in steps]
+        assert all(done) if case.reach is None else done.count(True) <= 1
+        held = ids[: model.length]
+        expect_same(case, model.forward([3], 1)[0], fresh_row(other, [*held, 3]))
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 1), (0, 40), (10, 70), (99, 100), (5, 5), (100, 120), (0, 120)])
+def test_a_hole_closes_or_the_cache_stays_as_it_is(
+    case: Case, model: Model, other: Model, tmp_path: Path, start: int, end: int
+) -> None:
+    ids = some_ids(model, 120)
+    feed(model, ids, 50)
+    try:
+        model.drop(start, end)
+    except CannotRewind:
+        assert not case.shifts
+        assert model.length == 120
+    else:
+        del ids[start:end]
+    assert model.length == len(ids)
+    model.save(tmp_path / "cache")
+    other.load(tmp_path / "cache")
+    wanted = model.forward([3, 4], 2).copy()
+    np.testing.assert_allclose(other.forward([3, 4], 2), wanted, rtol=0, atol=case.tolerance / 10)
+    if not case.shifts or not start < end < 120 or not case.tolerance:
+        expect_same(case, wanted, np.stack([fresh_row(other, [*ids, 3]), fresh_row(other, [*ids, 3, 4])]))
+
+
+def test_a_hole_out_of_range_is_refused(model: Model) -> None:
+    model.forward([1, 2, 3], 0)
+    for start, end in ((-1, 2), (2, 1), (1, 4), (4, 4)):
+        with pytest.raises(ValueError):
+            model.drop(start, end)
+    assert model.length == 3
 
 
 @pytest.mark.parametrize("length", [0, 1, 300])
