@@ -17,6 +17,7 @@ from engine.prompt import Chat
 from engine.templates import TemplateExhausted
 from tests.chat_templates import BRACKETS, CHATML, DEAF, EVERY, NO_SYSTEM, THINKING, TRIMMING
 from tests.fakes_vocab import FakeVocabulary
+from tests.real_vocab import RealVocabulary, some_text
 
 CONTROL = ("<s>", "</s>", "<|im_start|>", "<|im_end|>", "[INST]", "[/INST]", "<|im_start|>user", "#")
 COPYING = {"chatml": CHATML, "thinking": THINKING, "brackets": BRACKETS, "none": None}
@@ -309,60 +310,11 @@ def test_halves_of_characters_and_private_characters_do_no_harm() -> None:
 Role = Literal["user", "assistant"]
 
 
-class RealVocabulary:
-    """The vocabulary of a file, and llama.cpp's own reading of control texts beside it."""
-
-    def __init__(self, path: Path) -> None:
-        import llama_cpp as lib
-
-        from engine.backends.llamacpp_vocab import LlamaCppVocabulary
-
-        self._lib = lib
-        params = lib.llama_model_default_params()
-        params.vocab_only = True
-        self._model = lib.llama_model_load_from_file(str(path).encode(), params)
-        self.vocab = LlamaCppVocabulary(self._model)
-
-    def whole(self, text: str) -> list[int]:
-        """Ids of a text in which control texts are control tokens."""
-        data = text.encode()
-        ids = (self._lib.llama_token * (len(data) + 8))()
-        handle = self._lib.llama_model_get_vocab(self._model)
-        count = self._lib.llama_tokenize(handle, data, len(data), ids, len(ids), False, True)
-        return list(ids[:count])
-
-    def close(self) -> None:
-        self.vocab.invalidate()
-        self._lib.llama_model_free(self._model)
-
-
 @pytest.fixture(scope="module")
 def real(tiny_path: Path) -> Iterator[RealVocabulary]:
     vocabulary = RealVocabulary(tiny_path)
     yield vocabulary
     vocabulary.close()
-
-
-WORDS = [
-    "hello",
-    " world",
-    "\n",
-    "  ",
-    "<",
-    "|",
-    "é",
-    "👩‍💻",
-    "漢",
-    "def f(x):\n    return x<3",
-    "'",
-    "1234",
-    "\t",
-    "im_end",
-]
-
-
-def some_text(generator: random.Random) -> str:
-    return "".join(generator.choices(WORDS, k=generator.randint(1, 30))) + "."
 
 
 @pytest.mark.tiny
