@@ -19,7 +19,7 @@ PATIENCE = 120
 """Seconds that two vocabularies may take."""
 
 
-class Check(Frozen, frozen=True, kw_only=True):
+class Check(Frozen, frozen=True, kw_only=True, tag=True):
     """The verdict on two files."""
 
     fit: Literal["equal", "map", "none"]
@@ -28,7 +28,9 @@ class Check(Frozen, frozen=True, kw_only=True):
     draft_tokens: int
 
 
-class _Unread(Frozen, frozen=True, kw_only=True):
+class Unread(Frozen, frozen=True, kw_only=True, tag=True):
+    """A file could not be read."""
+
     fault: str
 
 
@@ -44,11 +46,13 @@ def check(target: Path, draft: Path, command: list[str] | None = None) -> Check:
     if done.returncode != 0:
         ended = how_it_ended(done.returncode)
         raise LoadFailed(f"llama.cpp broke off while it read the vocabularies ({ended}): fetch the files again")
-    answer = done.stdout.splitlines()[-1]
     try:
-        return msgspec.json.decode(answer, type=Check)
-    except msgspec.ValidationError:
-        raise LoadFailed(msgspec.json.decode(answer, type=_Unread).fault) from None
+        answer = msgspec.json.decode(done.stdout.splitlines()[-1], type=Check | Unread)
+    except (ValueError, IndexError) as error:
+        raise LoadFailed("the vocabularies cannot be compared, the answer makes no sense: try again") from error
+    if isinstance(answer, Unread):
+        raise LoadFailed(answer.fault)
+    return answer
 
 
 def _compare(target: Path, draft: Path) -> Check:
@@ -63,9 +67,9 @@ def _compare(target: Path, draft: Path) -> Check:
 
 def _main(target: str, draft: str) -> None:
     try:
-        answer: Check | _Unread = _compare(Path(target), Path(draft))
+        answer: Check | Unread = _compare(Path(target), Path(draft))
     except LoadFailed as error:
-        answer = _Unread(fault=str(error))
+        answer = Unread(fault=str(error))
     sys.stdout.write("\n" + msgspec.json.encode(answer).decode() + "\n")
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 
 from engine.backends.llamacpp import LlamaCppModel, LlamaCppOptions
 from engine.backends.llamacpp_library import lib
-from engine.backends.toy import ToyLM, ToyModel
+from engine.backends.toy import ToyLM, ToyModel, ToyVocabulary
 from engine.errors import CannotRewind, DecodeFailed, LoadFailed
+from engine.mapped import MappedModel
 from engine.model import Model
+from engine.token_map import TokenMap
 from tests.engine.backends.contract import (
     Case,
     Kind,
@@ -87,6 +90,25 @@ def _llama_waits(model: Model) -> Iterator[None]:
         model._set_abort(model._abort)
 
 
+def _mapped(case: Case) -> Case:
+    """The backend as a draft whose tokens are those of another vocabulary: here in another order, or bytes alone."""
+
+    def make(folder: Path) -> Model:
+        inner = case.make(folder)
+        pieces = [inner.vocab.piece(token) for token in range(inner.vocab.size)][::-1]
+        single = [bytes([byte]) for byte in range(256)] if isinstance(inner, LlamaCppModel) else pieces
+        return MappedModel(inner, TokenMap(ToyVocabulary(single), inner.vocab))
+
+    @contextmanager
+    def waiting(model: Model) -> Iterator[None]:
+        assert isinstance(model, MappedModel)
+        with case.waiting(model.inner):
+            yield
+
+    reach = None if case.reach is None else 0
+    return replace(case, name=f"mapped-{case.name}", make=make, waiting=waiting, reach=reach)
+
+
 CASES = [
     *map(_toy, ("dense", "sliding", "recurrent")),
     _toy("recurrent", 3),
@@ -100,6 +122,7 @@ CASES = [
     _llama("mamba", write_mamba, "recurrent", 0),
     _llama("qwen35", write_qwen35, "recurrent", 4),
     _llama("qwen35-one", write_qwen35, "recurrent", 1, snapshots=1),
+    *map(_mapped, (_toy("dense"), _toy("sliding"), _toy("recurrent"), _llama("llama"))),
 ]
 
 
