@@ -22,7 +22,9 @@ class FaultyModel:
     calls: list[tuple[str, object]] = field(default_factory=list)
     forwards: int = 0
     after: bool = False
-    """Whether the fault comes after the tokens went into the cache, as some of llama.cpp's do."""
+    """Whether the fault comes after the work was done, as some of llama.cpp's do."""
+    breaks: str | None = None
+    """"rewind" or "drop": the next such call fails with `error()`."""
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.inner, name)
@@ -39,7 +41,19 @@ class FaultyModel:
     def rewind(self, length: int) -> None:
         if length != self.inner.length:
             self.calls.append(("rewind", length))
-        self.inner.rewind(length)
+        self._change("rewind", lambda: self.inner.rewind(length))
+
+    def drop(self, start: int, end: int) -> None:
+        self.calls.append(("drop", (start, end)))
+        self._change("drop", lambda: self.inner.drop(start, end))
+
+    def _change(self, name: str, change: Callable[[], None]) -> None:
+        if self.breaks != name:
+            return change()
+        self.breaks = None
+        if self.after:
+            change()
+        raise self.error()
 
 
 class FakeClock:

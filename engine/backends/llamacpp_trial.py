@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import LoadFailed
+from engine.errors import DecodeFailed, LoadFailed
 from engine.model import FloatArray
 
 _KEPT, _NEXT, _AFTER = 0, 1, 2
@@ -55,4 +55,10 @@ class Trial:
         self.clear()
         for tokens in passes:
             self.read(tokens)
-        return self.cut(1) and bool(np.abs(self.read([_NEXT]) - fresh).max() <= _SAME * np.ptp(fresh))
+        if not self.cut(1):
+            return False
+        try:
+            row = self.read([_NEXT])
+        except DecodeFailed:  # it holds more than it says
+            return False
+        return bool(np.abs(row - fresh).max() <= _SAME * np.ptp(fresh))

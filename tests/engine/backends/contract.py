@@ -1,8 +1,8 @@
 """What every Model must do, and how each backend joins: one Case.  The tests are in test_contract.py."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -76,8 +76,9 @@ def expect_same(case: Case, row: FloatArray, reference: FloatArray) -> None:
         np.testing.assert_allclose(row, reference, rtol=0, atol=case.tolerance)
 
 
-def interrupted_pass(model: Model, tokens: Sequence[int]) -> bool:
-    """Run one pass while another thread interrupts without pause; whether it was cut short."""
+@contextmanager
+def insisting(model: Model) -> Iterator[None]:
+    """Another thread interrupts without pause."""
     done, ready = threading.Event(), threading.Event()
 
     def insist() -> None:
@@ -89,12 +90,19 @@ def interrupted_pass(model: Model, tokens: Sequence[int]) -> bool:
     thread.start()
     ready.wait()
     try:
-        model.forward(tokens, 1)
-    except Interrupted:
-        return True
+        yield
     finally:
         done.set()
         thread.join()
+
+
+def interrupted_pass(model: Model, tokens: Sequence[int]) -> bool:
+    """Run one pass while another thread interrupts without pause; whether it was cut short."""
+    with insisting(model):
+        try:
+            model.forward(tokens, 1)
+        except Interrupted:
+            return True
     return False
 
 

@@ -3,6 +3,7 @@
 import ctypes
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,10 @@ from engine.backends.llamacpp_library import (
     quantize,
     reason,
 )
+from engine.context import Context
 from engine.errors import CannotRewind, DecodeFailed, Interrupted, LoadFailed, ModelError
-from tests.engine.backends.contract import fresh_row, interrupted_pass, rewind_if_possible, some_ids
-from tests.tiny_gguf import Tiny, write_gemma, write_llama, write_mamba
+from tests.engine.backends.contract import feed, fresh_row, insisting, interrupted_pass, rewind_if_possible, some_ids
+from tests.tiny_gguf import GEMMA, Tiny, write_gemma, write_llama, write_mamba, write_qwen35
 
 IDS = list(range(40, 60))
 Open = Callable[..., LlamaCppModel]
@@ -33,6 +35,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_llama(folder / "other.gguf", Tiny(seed=1))
     write_gemma(folder / "gemma.gguf")
     write_mamba(folder / "mamba.gguf")
+    write_qwen35(folder / "qwen35.gguf")
+    write_llama(folder / "flat.gguf", Tiny(layers=1))
+    write_llama(folder / "yarn.gguf", Tiny(layers=1, yarn=True))
+    write_gemma(folder / "windows.gguf", Tiny(layers=5, template=GEMMA))
     return folder
 
 
@@ -188,12 +194,15 @@ def test_the_abort_question_reads_the_flag(load: Open) -> None:
 
 
 class Failing:
-    """Stands in for llama_decode: does the work or not, then returns `code` once."""
+    """Stands in for llama_decode: at call `at` does the work or not, then returns `code` once."""
 
-    def __init__(self, code: int, works: bool) -> None:
-        self.code, self.works, self.real = code, works, lib.llama_decode
+    def __init__(self, code: int, works: bool, at: int = 0) -> None:
+        self.code, self.works, self.at, self.real = code, works, at, lib.llama_decode
 
     def __call__(self, context: int, batch: object) -> int:
+        self.at -= 1
+        if self.at >= 0:
+            return int(self.real(context, batch))
         if self.works:
             self.real(context, batch)
         code, self.code, self.works = self.code, 0, True
@@ -204,7 +213,7 @@ class Failing:
 @pytest.mark.parametrize(
     ("code", "error"), [(1, DecodeFailed), (2, Interrupted), (-1, DecodeFailed), (-2, DecodeFailed), (-3, DecodeFailed)]
 )
-@pytest.mark.parametrize("name", ["llama", "gemma", "mamba"])
+@pytest.mark.parametrize("name", ["llama", "gemma", "mamba", "qwen35"])
 def test_after_a_failure_the_length_is_true(
     load: Open, monkeypatch: pytest.MonkeyPatch, name: str, code: int, error: type[Exception], works: bool
 ) -> None:
@@ -215,7 +224,8 @@ def test_after_a_failure_the_length_is_true(
         model.forward([1, 2, 3], 1)
     monkeypatch.undo()
     assert "\n" not in str(caught.value)
-    assert model.length == (0 if works and name == "mamba" else len(IDS))
+    lost = name in ("mamba", "qwen35") and (works or code not in (1, -1))
+    assert model.length == (0 if lost else len(IDS))
     held = IDS[: model.length]
     np.testing.assert_allclose(model.forward([7], 1)[0], fresh_row(other, [*held, 7], [len(held)]), atol=1e-5)
 
@@ -243,6 +253,134 @@ def test_a_window_is_never_rewound_too_far(load: Open, tmp_path: Path, whole: bo
                 np.testing.assert_allclose(row, fresh_row(other, [*ids[:length], 7]), atol=0.08)
     assert rewound.count(399) == rewound.count(384) == 1
     assert rewound.count(3) == int(whole)
+
+
+@pytest.mark.parametrize("works", [False, True])
+@pytest.mark.parametrize("code", [1, 2, -1, -3])
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("name", ["llama", "mamba", "qwen35"])
+def test_a_prompt_that_failed_in_any_chunk_leaves_nothing_wrong_behind(
+    load: Open, monkeypatch: pytest.MonkeyPatch, name: str, at: int, code: int, works: bool
+) -> None:
+    """The next prompt, which shares the first chunks, is answered as by a new model."""
+    model, other = (load(name, n_batch=32) for _ in range(2))
+    prompt = some_ids(model, 120)
+    context = Context(model)
+    context.begin([*prompt[:10], 7])
+    list(context.read(context.target))
+    context.begin(prompt)
+    monkeypatch.setattr(lib, "llama_decode", Failing(code, works, at))
+    with pytest.raises((DecodeFailed, Interrupted)):
+        list(context.read(context.target))
+    monkeypatch.undo()
+    again = [*prompt[:90], *IDS]
+    context.begin(again)
+    assert context.target.length <= 90
+    list(context.read(context.target))
+    row = context.advance(context.target, [], 1)[0]
+    np.testing.assert_allclose(row, fresh_row(other, again, [32, 64, 96, len(again) - 1]), atol=1e-3)
+
+
+def shifted(model: LlamaCppModel, ids: list[int], holes: int) -> list[int]:
+    """Read `ids` and make some holes; the ids that are left."""
+    model.rewind(0)
+    for start in range(0, len(ids), 100):
+        model.forward(ids[start : start + 100], 0)
+    for _ in range(holes):
+        model.drop(10, 110)
+        ids = ids[:10] + ids[110:]
+    return ids
+
+
+@pytest.mark.parametrize("holes", [1, 3])
+@pytest.mark.parametrize("flash", ["on", "off"])
+def test_a_shift_turns_keys_to_where_they_now_stand(load: Open, tmp_path: Path, holes: int, flash: str) -> None:
+    """With one layer nothing was seen of what is gone, so it shows; also in a cache that is saved at once."""
+    model, other = (load("flat", n_ctx=1024, flash_attention=flash) for _ in range(2))
+    ids = shifted(model, some_ids(model, 600), holes)
+    wanted = fresh_row(other, [*ids, 3])
+    model.save(tmp_path / "cache")
+    np.testing.assert_allclose(model.forward([3], 1)[0], wanted, atol=0.08)
+    other.load(tmp_path / "cache")
+    np.testing.assert_allclose(other.forward([3], 1)[0], wanted, atol=0.08)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("yarn", {}),
+        ("windows", {}),
+        ("gemma", {"swa_full": False, "n_batch": 64}),
+        ("llama", {"kv": "q8_0"}),
+        ("llama", {"kv": "q4_0"}),
+        ("qwen35", {}),
+        ("mamba", {}),
+    ],
+)
+def test_what_llama_cpp_shifts_wrongly_or_dies_of_is_refused(load: Open, name: str, options: dict[str, object]) -> None:
+    model = load(name, **options)
+    feed(model, some_ids(model, 200), 50)
+    with pytest.raises(CannotRewind, match="read again"):
+        model.drop(10, 110)
+    assert model.length == 200
+
+
+def test_a_window_that_is_not_whole_does_not_shift(load: Open, tmp_path: Path) -> None:
+    model = load("gemma")
+    shifted(model, some_ids(model, 400), 1)
+    model.save(tmp_path / "cache")
+    model.load(tmp_path / "cache")
+    with pytest.raises(CannotRewind):
+        model.drop(10, 110)
+    assert model.length == 300
+
+
+def test_a_shift_cannot_be_stopped_half_way(load: Open) -> None:
+    model, other = load("flat", n_ctx=1024), load("flat", n_ctx=1024)
+    ids = some_ids(model, 600)
+    with insisting(model):
+        model._flag[0] = b"\1"
+        left = [*ids[:10], *ids[310:]]
+        model.rewind(0)
+        for start in range(0, 600, 100):
+            while model.length == start:
+                with suppress(Interrupted):
+                    model.forward(ids[start : start + 100], 0)
+        model.drop(10, 310)
+    np.testing.assert_allclose(model.forward([3], 1)[0], fresh_row(other, [*left, 3]), atol=0.08)
+
+
+@pytest.mark.parametrize("works", [False, True])
+def test_a_shift_that_failed_leaves_an_empty_cache(load: Open, monkeypatch: pytest.MonkeyPatch, works: bool) -> None:
+    model = load()
+    model.forward(some_ids(model, 200), 0)
+    monkeypatch.setattr(lib, "llama_decode", Failing(-3, works))
+    with pytest.raises(DecodeFailed):
+        model.drop(10, 110)
+    assert model.length == 0
+
+
+@pytest.mark.parametrize("lie", [lambda *_: True, lambda *_: False])
+@pytest.mark.parametrize("name", ["llama", "mamba", "qwen35"])
+def test_a_library_that_only_says_that_it_goes_back_is_found_out(
+    load: Open, monkeypatch: pytest.MonkeyPatch, name: str, lie: Callable[..., bool]
+) -> None:
+    monkeypatch.setattr(lib, "llama_memory_seq_rm", lie)
+    assert load(name).reach == 0
+
+
+def test_a_snapshot_that_is_wrong_bounds_the_reach(load: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here those of three tokens and more are taken for those of two."""
+    real = lib.llama_memory_seq_rm
+
+    def remove(memory: object, sequence: int, start: int, end: int) -> bool:
+        return bool(real(memory, sequence, max(start, held(memory) - 2), end))
+
+    def held(memory: object) -> int:
+        return int(lib.llama_memory_seq_pos_max(memory, 0)) + 1
+
+    monkeypatch.setattr(lib, "llama_memory_seq_rm", remove)
+    assert load("qwen35").reach == 2
 
 
 def test_a_recurrent_model_says_that_it_cannot_go_back(load: Open) -> None:
