@@ -391,6 +391,24 @@ def test_a_saved_cache_goes_on_as_if_it_had_never_left(
     np.testing.assert_array_equal(other.forward([3, 4], 2), wanted)
 
 
+@pytest.mark.parametrize("back", [0, 1, 3])
+@pytest.mark.parametrize("further", [1, 2, 5])
+def test_a_loaded_cache_goes_back_rightly_or_not_at_all(
+    case: Case, model: Model, other: Model, tmp_path: Path, back: int, further: int
+) -> None:
+    """Saved where a pass ended, or where a part of it was taken back."""
+    ids = some_ids(model, 60)
+    feed(model, ids, 10)
+    rewind_if_possible(model, 60 - back)
+    model.save(tmp_path / "cache")
+    other.forward([5, 6, 7, 8, 9, 10], 0)
+    other.load(tmp_path / "cache")
+    done = rewind_if_possible(other, other.length - further)
+    assert done or case.kind != "dense"
+    held = ids[: other.length]
+    expect_same(case, other.forward([3], 1)[0], fresh_row(model, [*held, 3]))
+
+
 @pytest.mark.parametrize("content", [None, b"", b"no cache at all"])
 def test_a_file_that_is_no_cache_leaves_the_model_empty(model: Model, tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "cache"
