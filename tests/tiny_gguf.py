@@ -41,6 +41,8 @@ class Tiny:
     template: str | None = CHATML
     extra: Sequence[str] = ()
     """More normal tokens, so that two vocabularies differ."""
+    merges: Sequence[str] = MERGES
+    """What a byte-level BPE vocabulary joins, the first first."""
     yarn: bool = False
     """Whether rotations are scaled, in the llama family."""
     name: str = "tiny"
@@ -229,13 +231,13 @@ def byte_letters() -> list[str]:
 
 
 def _bpe_vocabulary(writer: gguf.GGUFWriter, tiny: Tiny) -> int:
-    normal = [*byte_letters(), *("".join(merge.split()) for merge in MERGES), *tiny.extra]
+    normal = [*byte_letters(), *("".join(merge.split()) for merge in tiny.merges), *tiny.extra]
     padding = [f"[PAD{i}]" for i in range(tiny.padding)]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("default")
     writer.add_token_list([*normal, *BPE_CONTROL, *padding])
     writer.add_token_types([NORMAL] * len(normal) + [CONTROL] * len(BPE_CONTROL) + [UNUSED] * len(padding))
-    writer.add_token_merges(list(MERGES))
+    writer.add_token_merges(list(tiny.merges))
     writer.add_eos_token_id(len(normal) + BPE_CONTROL.index("<|im_end|>"))
     writer.add_bos_token_id(len(normal))
     writer.add_add_bos_token(False)
