@@ -1,18 +1,21 @@
 """Stop strings, cancels, penalties and small drafts through the whole engine: shown, kept and counted agree."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.backends.demo import TEMPLATE
-from engine.backends.toy import ToyLM, ToyVocabulary
+from engine.backends.toy import ScriptLM, ToyLM, ToyVocabulary
 from engine.config import Message, Request, Sampling, Speculation
 from engine.engine import Engine
 from engine.errors import PromptTooLong
 from engine.events import Reading, Round, Tokens
 from engine.stats import Answer
+from tests.engine.slow import first_stop
 from tests.fakes import engine_of, fixed, fresh, last, request, script_pair
 from tests.fakes_vocab import FakeVocabulary
 
@@ -262,3 +265,112 @@ def test_strict_answers_are_identical_with_drafts() -> None:
     answer = last(engine.answer_ids(PROMPT, request(None, fixed(3))))
     assert answer.speculation.drafted > 0
     assert answer.verdict.kind == "identical"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a target says, cut into tokens anywhere, and everything that can end it."""
+
+    pieces: list[bytes]
+    stops: tuple[str, ...]
+    max_tokens: int
+    room: int
+    """Cells of the context after the prompt."""
+    end: int
+    """Which of the ends of the vocabulary comes after the last piece."""
+
+    @property
+    def vocab(self) -> ToyVocabulary:
+        """The pieces in order, then two ends."""
+        size = len(self.pieces)
+        return ToyVocabulary([*self.pieces, b"", b""], eog=[size, size + 1])
+
+    def expected(self) -> tuple[list[int], str, tuple[str, str | None]]:
+        """Ids, text and ending, found the slow way: one token after the other, the whole text looked at each time."""
+        limit = min(self.max_tokens, self.room)
+        for count in range(1, min(limit, len(self.pieces)) + 1):
+            text = b"".join(self.pieces[:count]).decode("utf-8", "ignore")
+            if (cut := first_stop(text, self.stops)) is not None:
+                shown, at = text[:cut], 0
+                kept = 0
+                while at < len(shown.encode()):
+                    at, kept = at + len(self.pieces[kept]), kept + 1
+                return list(range(kept)), shown, ("stop", "string")
+        count = min(limit, len(self.pieces))
+        text = b"".join(self.pieces[:count]).decode("utf-8", "replace")
+        full = "length" if self.max_tokens <= self.room else "context_full"
+        return list(range(count)), text, ("stop", "eos") if count < limit else (full, None)
+
+
+WRITTEN = "aab é👩‍💻 STOP\nUser: 漢字"
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Scene:
+    raw = draw(st.text(WRITTEN, max_size=14)).encode()
+    borders = sorted(draw(st.sets(st.integers(0, len(raw)), max_size=14)) | {0, len(raw)})
+    pieces = [raw[a:b] for a, b in pairwise(borders) if a < b]
+    text = raw.decode()
+    inside = st.tuples(st.integers(0, len(text)), st.integers(1, 4)).map(lambda at: text[at[0] : sum(at)])
+    stops = draw(st.lists(st.one_of(inside, st.text(WRITTEN, max_size=3)).filter(len), max_size=2))
+    around = st.integers(max(0, len(pieces) - 2), len(pieces) + 2)
+    limits = st.one_of(st.just(99), around, st.integers(0, 6))
+    return Scene(pieces, tuple(stops), draw(limits), max(1, draw(limits)), draw(st.integers(0, 1)))
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    scene=scenes(),
+    wrong=st.lists(st.sampled_from(["", "", "next", "end", "other end"]), min_size=1, max_size=6),
+    length=st.sampled_from([0, 1, 2, 3, 7, None]),
+)
+def test_an_answer_ends_where_it_must_whatever_is_drafted(scene: Scene, wrong: list[str], length: int | None) -> None:
+    """Ends within a block and as its last token, two stops, limits to the token, characters cut anywhere."""
+    vocab, size, start = scene.vocab, len(scene.pieces), 3
+    ends = (size + scene.end, size + 1 - scene.end)
+
+    def wanted(ids: Sequence[int]) -> int:
+        at = len(ids) - start
+        return at if at < size else ends[0]
+
+    def guessed(ids: Sequence[int]) -> int:
+        kind = wrong[len(ids) % len(wrong)]
+        return {"": wanted(ids), "next": (wanted(ids) + 1) % size, "end": ends[0], "other end": ends[1]}[kind]
+
+    if not size:
+        return
+    target, draft = ScriptLM(vocab, wanted), ScriptLM(vocab, guessed)
+    target.n_ctx = draft.n_ctx = start + scene.room
+    engine = engine_of(target, draft)
+    speculation = Speculation() if length is None else fixed(length)
+    asked = request(None, speculation, max_tokens=scene.max_tokens, stop=scene.stops)
+    answer, events = said(engine, asked, [0] * start)
+    ids, text, ending = scene.expected()
+    assert (answer.ids, answer.text, (answer.finish_reason, answer.stop_kind)) == (ids, text, ending)
+    shown = ""
+    for event in events:
+        if isinstance(event, Tokens):
+            shown += event.text
+            assert text.startswith(shown)
+            assert not set(event.ids) & set(ends)
+    assert shown == text
+    assert engine.context.ids == [*[0] * start, *ids]
+    for cache in engine.context.caches:
+        assert cache.model._cells == engine.context.ids[: cache.length]  # type: ignore[attr-defined]
+    assert 0 <= answer.speculation.accepted <= answer.speculation.drafted
+
+
+def test_any_end_token_ends_and_the_same_marks_as_text_are_shown() -> None:
+    marks = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "</s>")
+    vocab = FakeVocabulary(control=marks, eog=("<|endoftext|>", "<|im_end|>", "</s>"), chat_template=TEMPLATE)
+    spelled = "use ```<|im_end|></s>``` here"
+    for mark in ("<|endoftext|>", "<|im_end|>", "</s>"):
+        reply = [*vocab.tokenize(spelled), vocab.control[mark], *vocab.tokenize(" never")]
+
+        def wanted(ids: Sequence[int], reply: list[int] = reply) -> int:
+            return reply[len(ids) - len(PROMPT)]
+
+        model = ScriptLM(vocab, wanted)  # type: ignore[arg-type]
+        for length in (0, 4):
+            answer, _ = said(engine_of(model), request(None, fixed(length), max_tokens=99))
+            assert (answer.text, answer.stop_kind) == (spelled, "eos")

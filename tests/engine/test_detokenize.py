@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.detokenize import TextStream, sanitize
+from tests.engine.slow import first_stop
 
 FAMILY = "👨‍👩‍👧 🇩🇪 漢字 e\u0301 עברית ok"
 PIECES = st.lists(st.one_of(st.binary(max_size=5), st.text("ab€👩", max_size=3).map(str.encode)), max_size=12)
@@ -18,15 +19,6 @@ def stream_of(pieces: list[bytes], stops: list[str]) -> tuple[TextStream, list[s
     stream = TextStream(lambda token: pieces[token], stops)
     shown = [stream.push(token) for token in range(len(pieces))]
     return stream, [*shown, stream.finish()]
-
-
-def first_stop(text: str, stops: list[str]) -> int | None:
-    """Where the stop that is complete first begins: the slow definition."""
-    for end in range(1, len(text) + 1):
-        starts = [end - len(stop) for stop in stops if text[:end].endswith(stop)]
-        if starts:
-            return min(starts)
-    return None
 
 
 @settings(deadline=None)
