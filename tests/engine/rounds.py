@@ -1,11 +1,13 @@
 """Rounds of speculation without a model: rows by prefix, played with any rule, by chance or over all of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from engine.sampling import Distribution
-from engine.verify import Outcome, Proposal, Randomness, Rule, verify
+from engine.verify import Outcome, Proposal, Rule, verify
 
+T = TypeVar("T")
 Prefix = tuple[int, ...]
 Rows = Callable[[Prefix], Distribution]
 
@@ -54,40 +56,56 @@ class Game:
 
 
 class Path:
-    """Randomness that follows one path of decisions and notes where it could have gone elsewhere."""
+    """Randomness that follows one path of decisions and notes where it could have gone elsewhere.
 
-    def __init__(self, decisions: Sequence[int]) -> None:
+    `weight` is the probability of the choices made after the first `way` decisions.
+    """
+
+    def __init__(self, decisions: Sequence[int], way: int = 0) -> None:
         self.decisions = list(decisions)
         self.choices: list[int] = []
         self.weight = 1.0
+        self._way = way
 
     def keep(self, probability: float) -> bool:
         assert 0 <= probability <= 1
-        return self._branch([(1, probability), (0, 1 - probability)]) == 1
+        return self.branch([(True, probability), (False, 1 - probability)])
 
     def draw(self, distribution: Distribution) -> int:
-        return self._branch([(distribution.token(i), float(p)) for i, p in enumerate(distribution.probs)])
+        return self.branch([(distribution.token(i), p) for i, p in enumerate(distribution.probs.tolist()) if p > 0])
 
-    def _branch(self, options: Sequence[tuple[int, float]]) -> int:
+    def branch(self, options: Sequence[tuple[T, float]]) -> T:
+        """One of the values that have a probability above 0."""
         possible = [option for option in options if option[1] > 0]
         step = len(self.choices)
         if step == len(self.decisions):
             self.decisions.append(0)
         self.choices.append(len(possible))
         value, probability = possible[self.decisions[step]]
-        self.weight *= probability
+        if step >= self._way:
+            self.weight *= probability
         return value
 
 
-def every_outcome(play: Callable[[Randomness], Prefix]) -> dict[Prefix, float]:
-    """The exact distribution of what `play` returns, over all chance."""
-    found: dict[Prefix, float] = {}
-    open_paths: list[list[int]] = [[]]
+def every_path(play: Callable[[Path], T], way: Sequence[int] = ()) -> Iterator[tuple[Path, T]]:
+    """Each path of decisions that begins with `way`, and what `play` returned on it."""
+    open_paths = [list(way)]
     while open_paths:
         given = open_paths.pop()
-        path = Path(given)
-        result = play(path)
-        found[result] = found.get(result, 0.0) + path.weight
+        path = Path(given, len(way))
+        yield path, play(path)
         for step in range(len(given), len(path.choices)):
             open_paths += [[*path.decisions[:step], other] for other in range(1, path.choices[step])]
+
+
+def every_outcome(play: Callable[[Path], T]) -> dict[T, float]:
+    """The exact distribution of what `play` returns, over all chance."""
+    found: dict[T, float] = {}
+    for path, result in every_path(play):
+        found[result] = found.get(result, 0.0) + path.weight
     return found
+
+
+def error(found: Mapping[T, float], wanted: Mapping[T, float]) -> float:
+    """The largest difference between two distributions."""
+    return max(abs(found.get(result, 0.0) - wanted.get(result, 0.0)) for result in {**found, **wanted})
