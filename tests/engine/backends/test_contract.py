@@ -404,7 +404,7 @@ def test_a_loaded_cache_goes_back_rightly_or_not_at_all(
     other.forward([5, 6, 7, 8, 9, 10], 0)
     other.load(tmp_path / "cache")
     done = rewind_if_possible(other, other.length - further)
-    assert done or case.kind != "dense"
+    assert done or case.kind != "dense" or case.name == "gemma-whole"  # of whose windows no more was saved
     held = ids[: other.length]
     expect_same(case, other.forward([3], 1)[0], fresh_row(model, [*held, 3]))
 
