@@ -15,6 +15,7 @@ from engine.config import Message
 from engine.context import common_prefix
 from engine.errors import PromptTooLong
 from engine.prompt import Chat
+from engine.templates import TemplateExhausted
 
 SHARE = 4
 """An answer is promised one part in so many of the context, where it may be as long as that."""
@@ -68,13 +69,11 @@ class Memory:
         """
         system, turns = split(messages)
         room = room_for(max_tokens, self._n_ctx)
-        ids, gone = self._chat.ids(messages), 0
-        if len(ids) + room > self._n_ctx and len(turns) > 1:
-            gone = max(1, cut(self._head(system), [self._size(turn) for turn in turns], self._n_ctx, room))
+        ids, gone = self._ids(system, turns), 0
+        while not 0 < len(ids) <= self._n_ctx - room and gone < len(turns) - 1:
+            sizes = [self._size(turn) for turn in turns]
+            gone = max(gone + 1, cut(self._head(system), sizes, self._n_ctx, room))
             ids = self._ids(system, turns[gone:])
-            while len(ids) + room > self._n_ctx and gone < len(turns) - 1:
-                gone += 1
-                ids = self._ids(system, turns[gone:])
         if len(ids) >= self._n_ctx:
             raise PromptTooLong(len(ids), self._n_ctx)
         before, self._gone = self._gone, gone
@@ -82,7 +81,13 @@ class Memory:
         return Prompt(ids, sum(map(len, turns[:gone])), gone, found)
 
     def _ids(self, system: Messages, turns: Sequence[Messages]) -> list[int]:
-        return self._chat.ids([*system, *(message for turn in turns for message in turn)])
+        """The prompt with these turns; empty where they are more than the template can take in at once."""
+        try:
+            return self._chat.ids([*system, *(message for turn in turns for message in turn)])
+        except TemplateExhausted:
+            if len(turns) == 1:
+                raise
+            return []
 
     def _head(self, system: Messages) -> int:
         """Tokens of a prompt beside its turns."""

@@ -12,12 +12,12 @@ from engine.backends.toy import ToyLM
 from engine.config import Message, Request, Sampling, Speculation
 from engine.engine import Engine
 from engine.errors import PromptTooLong
-from engine.forget import Memory, Size, cut, hole, room_for, split
+from engine.forget import Memory, Prompt, Size, cut, hole, room_for, split
 from engine.pair import Pair
 from engine.prompt import Chat
 from engine.stats import Answer
 from tests.chat_templates import CHATML, EVERY, NO_SYSTEM, THINKING
-from tests.fakes import engine_of, fixed, fresh, last
+from tests.fakes import engine_of, fixed, fresh, last, request
 from tests.fakes_vocab import FakeVocabulary
 
 SECRET = "swordfish"
@@ -105,16 +105,19 @@ def test_there_is_no_hole_where_more_than_a_stretch_differs() -> None:
 
 
 TEXTS = st.text("ab \né", min_size=1, max_size=30).filter(str.strip)
+GROWING = """{% for message in messages %}<|im_start|>{{ message.role }} {{ '#' * (2 * loop.index) }}
+{{ message.content }}<|im_end|>{% endfor %}<|im_start|>"""
+"""A turn takes more the later it stands, so its size alone says too little."""
 TALKS = st.lists(st.tuples(TEXTS, TEXTS, st.booleans()), min_size=1, max_size=14)
 
 
-@pytest.mark.parametrize("name", EVERY)
-@settings(deadline=None, max_examples=15)
+@pytest.mark.parametrize("template", [*EVERY.values(), GROWING], ids=[*EVERY, "growing"])
+@settings(deadline=None, max_examples=8)
 @given(talk=TALKS, n_ctx=st.integers(110, 260), told=st.booleans(), max_tokens=st.sampled_from([0, 5, 1000]))
 def test_what_the_model_sees_is_the_system_prompt_and_the_last_turns_that_fit(
-    name: str, talk: list[tuple[str, str, bool]], n_ctx: int, told: bool, max_tokens: int
+    template: str, talk: list[tuple[str, str, bool]], n_ctx: int, told: bool, max_tokens: int
 ) -> None:
-    vocab = FakeVocabulary(control=CONTROL, eog=("</s>",), bos="<s>", chat_template=EVERY[name])
+    vocab = FakeVocabulary(control=CONTROL, eog=("</s>",), bos="<s>", chat_template=template)
     chat = Chat(vocab)
     memory = Memory(chat, n_ctx)
     room = room_for(max_tokens, n_ctx)
@@ -180,9 +183,17 @@ def talk_on(
         messages += [said(answer.text, answer.ids), user(f"what is it, turn {turn}")]
 
 
-@pytest.mark.parametrize("asked", [fixed(0), fixed(3), Speculation()], ids=["off", "fixed", "auto"])
+TALKING = [
+    pytest.param(fixed(0), CHATML, id="off"),
+    pytest.param(fixed(3), CHATML, id="fixed"),
+    pytest.param(Speculation(), CHATML, id="auto"),
+    pytest.param(fixed(2), NO_SYSTEM, id="no system"),
+    pytest.param(fixed(2), THINKING, id="thinking"),
+]
+
+
+@pytest.mark.parametrize(("asked", "template"), TALKING)
 @pytest.mark.parametrize("exact", ["normal", "strict"])
-@pytest.mark.parametrize("template", [CHATML, NO_SYSTEM, THINKING], ids=["chatml", "no system", "thinking"])
 def test_a_talk_past_its_context_goes_on_as_fresh_and_tells_what_left(
     asked: Speculation, exact: str, template: str
 ) -> None:
@@ -222,6 +233,26 @@ def test_a_shift_makes_the_caches_hold_the_ids_that_stay() -> None:
     for _ in talk_on(engine, fixed(3), 20):
         for cache in engine.context.caches:
             assert cache.model._cells == engine.context.ids[: cache.length]  # type: ignore[attr-defined]
+
+
+def test_lookup_forgets_what_left_even_if_more_was_said_since_than_left() -> None:
+    engine = engine_of(ToyLM(16))
+    first = last(engine.answer_ids([1, 2, 3, 4, 5], request(max_tokens=20)))
+    kept = [1, 2, 4, 5, *first.ids, 6]
+    engine._memory.prompt = lambda *_: Prompt(kept, 1, 1, (2, 3))  # type: ignore[method-assign]
+    answer = last(engine.answer(request(None, fixed(3))))
+    assert answer.cache.target.read == 2
+    assert answer.ids == fresh(kept, request(), lambda: ToyLM(16))
+    assert engine._lookup._ids == engine.context.ids[: len(engine._lookup._ids)]
+
+
+def test_a_talk_too_long_for_its_template_at_once_goes_on() -> None:
+    template = "{% if messages|length > 9 %}{{ 'a' * 10**9 }}{% endif %}" + CHATML
+    vocab = FakeVocabulary(chat_template=template)
+    messages = [user("hi"), *[said("yes"), user("more")] * 8]
+    prompt = Memory(Chat(vocab), 300).prompt(messages, 40)
+    assert len(prompt.ids) + 40 <= 300
+    assert 0 < prompt.forgotten < len(messages) - 1
 
 
 @pytest.mark.parametrize("kind", ["sliding", "recurrent"])

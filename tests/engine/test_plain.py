@@ -57,7 +57,7 @@ def test_a_prompt_reads_as_llama_cpp_reads_the_rendered_text(real: RealVocabular
     chat = chat_of(real, TEMPLATES[name])
     names = {token: text for text, token in real.vocab.control.items()}
     ends = names.get(real.vocab.bos, ""), names.get(real.vocab.eos, "")  # type: ignore[call-overload]
-    for _ in range(20):
+    for _ in range(8):
         messages = talk(generator)
         text = ChatTemplate(real.vocab.chat_template or "").render(
             [{"role": message.role, "content": message.content} for message in messages], *ends
@@ -72,7 +72,7 @@ def test_a_next_prompt_goes_on_from_the_last_and_its_text_stays_the_same(real: R
     generator = random.Random(8)
     chat, vocab = chat_of(real, TEMPLATES[name]), real.vocab
     ordinary = [token for token in range(vocab.size) if vocab.piece(token)]
-    for _ in range(30):
+    for _ in range(12):
         ids = [*generator.choices(ordinary, k=12), *vocab.tokenize("q")]
         text = b"".join(map(vocab.piece, ids)).decode("utf-8", "replace")
         asked = [Message(role="user", content=some_text(generator))]
