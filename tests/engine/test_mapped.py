@@ -1,6 +1,8 @@
 """A draft in other tokens is a Model: its cache is the spelling of what it was fed, its rows are mapped ones."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,8 @@ from engine.errors import CannotRewind, DecodeFailed, Interrupted, LoadFailed
 from engine.mapped import MappedModel
 from engine.model import FloatArray
 from engine.token_map import TokenMap
+from tests.engine.loops import Loop, Parts, coupled
+from tests.engine.rounds import error
 from tests.engine.vocabularies import LETTERS, Babbler, Shuffled, every_byte, large, small, vocabulary
 from tests.fakes import FaultyModel, engine_of, fixed, fresh, last, request
 
@@ -243,3 +247,26 @@ def test_text_is_the_same_on_and_off_through_edits_and_changes_of_length(
         assert isinstance(draft.model, MappedModel)
         assert not draft.length or cells(draft.model) == spelled(draft.model, engine.context.ids[: draft.length])
         prompt = [*prompt, *answer.ids]
+
+
+@dataclass(frozen=True)
+class Elsewhere(Loop):
+    """The real loop with a draft that lacks one of the target's tokens, has others, and ends in two ways."""
+
+    @cached_property
+    def draft(self) -> MappedModel:  # type: ignore[override]
+        theirs = vocabulary([b"c", b"x", b"a"], ["<s>", "<one>", "<two>"], ["<one>", "<two>"], "<s>")
+        return mapped(self.target.vocab, Babbler(theirs, self.seed))
+
+
+@pytest.mark.parametrize("drafted", [1, 2])
+@pytest.mark.parametrize("eog", [(), (0,)])
+@pytest.mark.parametrize("parts", [Parts(), Parts(rule=coupled)], ids=["rejection", "coupled"])
+@pytest.mark.parametrize(
+    "sampling", [ROOMY, Sampling(temperature=0.7, top_k=2, top_p=0.9, min_p=0.05, repeat_penalty=1.3)]
+)
+def test_whole_answers_have_the_targets_distribution_exactly(
+    sampling: Sampling, parts: Parts, eog: tuple[int, ...], drafted: int
+) -> None:
+    loop = Elsewhere(sampling, drafted, eog=eog, parts=parts)
+    assert error(loop.over_whole_runs(), loop.law()) < 1e-12

@@ -65,6 +65,16 @@ def test_a_token_that_the_draft_cannot_spell_is_a_question_mark_or_any_token() -
     assert TokenMap(target, ToyVocabulary([b"a"])).spell(0) == (0,)
 
 
+def test_a_tokenizer_that_puts_a_space_before_text_puts_none_into_a_token() -> None:
+    class Spaced(ToyVocabulary):
+        def tokenize(self, text: str) -> list[int]:
+            return super().tokenize(f" {text}")
+
+    draft = Spaced([b" a", b" ", b"a", b"b"])
+    token_map = TokenMap(ToyVocabulary([b"ab", b" ab"]), draft)
+    assert [joined(draft, token_map.spell(token)) for token in (0, 1)] == [b"ab", b" ab"]
+
+
 def test_of_equal_bytes_the_token_that_the_tokenizer_makes_stands_for_all() -> None:
     many, one = doubled(), small()
     words = range(len(LETTERS) + len(PAIRS), many.size - 1)
