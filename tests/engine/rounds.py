@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
+from engine.model import FloatArray
 from engine.sampling import Distribution
 from engine.verify import Outcome, Proposal, Rule, verify
 
@@ -53,6 +55,32 @@ class Game:
             proposals.append(Proposal(token, row))
             answer = (*answer, token)
         return proposals
+
+
+def table_rows(table: FloatArray, form: Callable[[FloatArray], Distribution]) -> Rows:
+    """Rows that depend on the whole prefix."""
+
+    @cache
+    def row(prefix: Prefix) -> Distribution:
+        index = 0
+        for token in prefix:
+            index = (index * 31 + token + 1) % len(table)
+        return form(table[index])
+
+    return row
+
+
+def joint(target: Rows, length: int, size: int) -> dict[Prefix, float]:
+    """The target's own distribution of its first `length` tokens."""
+    found: dict[Prefix, float] = {(): 1.0}
+    for _ in range(length):
+        found = {
+            (*prefix, token): mass * target(prefix).prob(token)
+            for prefix, mass in found.items()
+            for token in range(size)
+            if target(prefix).prob(token) > 0
+        }
+    return found
 
 
 class Path:

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from engine.config import Sampling
 from engine.model import FloatArray
@@ -16,6 +18,11 @@ NEAR = 1e-12
 steady = settings(deadline=None)
 """No test fails for a machine that is busy."""
 PLAIN = Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
+
+
+def plain(**changes: Any) -> Sampling:
+    """No filter but these."""
+    return structs.replace(PLAIN, **changes)
 
 
 class Borderline(Exception):

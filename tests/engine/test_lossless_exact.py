@@ -13,17 +13,12 @@ from engine.stats import Source
 from tests.engine.loops import ByIds, Chancy, Loop, Parts, coupled
 from tests.engine.mutants import LOOPS
 from tests.engine.rounds import Path, error
-from tests.engine.rows import PLAIN
+from tests.engine.rows import PLAIN, plain
 
 EXACT = 1e-12
 MODEL: tuple[Source, ...] = ("model",)
 LOOKUP: tuple[Source, ...] = ("lookup",)
 BOTH: tuple[Source, ...] = ("lookup", "model")
-
-
-def plain(**changes: object) -> Sampling:
-    """No filter but these."""
-    return Sampling(**{"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, **changes})  # type: ignore[arg-type]
 
 
 SETTINGS = {
