@@ -1,0 +1,79 @@
+"""Answers with speculation on against the same with it off, as text: greedy, and sampled by a seed (coupled).
+
+In strict exactness they are equal by construction; here it is seen whether they are.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from engine.config import Request, Sampling, Speculation
+from engine.engine import Engine
+from engine.events import Finished
+from engine.experiments.prove_plan import CONVERSATIONS, Plan, messages
+from engine.experiments.prove_records import Compared, Difference, Working
+from engine.stats import Answer
+
+SAMPLINGS = {"greedy": Sampling(temperature=0), "T 0.8, seed 7": Sampling(temperature=0.8, seed=7)}
+OFF, AUTO = Speculation(mode="off"), Speculation()
+SHOWN = 8
+"""Tokens that are told of each text where two part."""
+
+
+def compare_texts(engine: Engine, plan: Plan) -> Iterator[Working | Compared]:
+    """Each way to draft against none; a Compared each."""
+    ways = [*(Speculation(mode="fixed", length=length) for length in _lengths(engine, plan)), AUTO]
+    parts, done = len(SAMPLINGS) * (len(ways) + 1), 0
+    for name, sampling in SAMPLINGS.items():
+        off: list[Answer] = []
+        for way in (OFF, *ways):
+            answers: list[Answer] = []
+            for turns in CONVERSATIONS[-plan.prompts :]:
+                yield Working(what="comparing texts", share=(done + len(answers) / plan.prompts) / parts)
+                answers.append(_answer(engine, turns, sampling, way, plan.tokens))
+            done += 1
+            if way is OFF:
+                off = answers
+            else:
+                yield _compared(engine, name, way, off, answers)
+
+
+def _lengths(engine: Engine, plan: Plan) -> list[int]:
+    """The fixed lengths that this pair can draft."""
+    limits = [engine.pair.target.reach]
+    limits += [None if engine.pair.width_limit is None else engine.pair.width_limit - 1]
+    most = min((limit for limit in limits if limit is not None), default=max(plan.lengths))
+    return [length for length in plan.lengths if length <= most]
+
+
+def _answer(engine: Engine, turns: Sequence[str], sampling: Sampling, way: Speculation, tokens: int) -> Answer:
+    request = Request(messages=messages(turns), sampling=sampling, speculation=way, max_tokens=tokens)
+    *_, last = engine.answer(request)
+    assert isinstance(last, Finished)
+    return last.answer
+
+
+def _compared(engine: Engine, sampling: str, way: Speculation, off: Sequence[Answer], on: Sequence[Answer]) -> Compared:
+    pairs = list(zip(CONVERSATIONS[-len(off) :], off, on, strict=True))
+    differ = [(turns[-1], a, b) for turns, a, b in pairs if (a.ids, a.text) != (b.ids, b.text)]
+    return Compared(
+        sampling=sampling,
+        mode="auto" if way.length is None else str(way.length),
+        prompts=len(pairs),
+        tokens=sum(len(answer.ids) for answer in off),
+        equal=len(pairs) - len(differ),
+        drafted=sum(answer.speculation.drafted for answer in on),
+        accepted=sum(answer.speculation.accepted for answer in on),
+        difference=_difference(engine, *differ[0]) if differ else None,
+        passed=not differ,
+    )
+
+
+def _difference(engine: Engine, prompt: str, off: Answer, on: Answer) -> Difference:
+    same = 0
+    while same < min(len(off.ids), len(on.ids)) and off.ids[same] == on.ids[same]:
+        same += 1
+
+    def shown(answer: Answer) -> str:
+        pieces = [engine.pair.target.vocab.piece(token) for token in answer.ids[same : same + SHOWN]]
+        return b"".join(pieces).decode("utf-8", "replace")
+
+    return Difference(prompt=prompt, token=same + 1, off=shown(off), on=shown(on))
