@@ -101,7 +101,6 @@ def rounds(a: Answering) -> Generator[CatchingUp | DraftFailed | RoundDone, None
             a.context.commit(tokens, min(accepted, len(tokens)))
             if end == "length" and len(a.context.ids) - a.sampler.start < a.room:
                 end = "context_full"
-            leads = leads[: len(tokens) + (end == "eos")]
             yield RoundDone(plan, len(proposals), accepted, tokens, leads, a.clock() - started, end)
     finally:
         a.context.settle()

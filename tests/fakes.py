@@ -23,6 +23,8 @@ class FaultyModel:
     forwards: int = 0
     after: bool = False
     """Whether the fault comes after the work was done, as some of llama.cpp's do."""
+    lasting: bool = False
+    """Whether every later forward fails, too."""
     breaks: str | None = None
     """"rewind" or "drop": the next such call fails with `error()`."""
 
@@ -32,7 +34,7 @@ class FaultyModel:
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
         number, self.forwards = self.forwards, self.forwards + 1
         self.calls.append(("forward", list(tokens)))
-        if number == self.at:
+        if self.at is not None and (number == self.at or (self.lasting and number > self.at)):
             if self.after:
                 self.inner.forward(tokens, rows)
             raise self.error()

@@ -342,3 +342,19 @@ def test_draws_between_stretches_slip_neither_before_nor_behind_them() -> None:
         for edge in np.cumsum(probs.sum(axis=1))[:-1]:
             for u in edge + np.arange(-8, 9) * 2.0**-54:
                 assert found.prob(found.draw(float(u))) > 0
+
+
+def test_no_finite_setting_overflows_into_nothing() -> None:
+    huge = Sampling(
+        temperature=1,
+        top_k=0,
+        top_p=1,
+        min_p=0,
+        repeat_penalty=1e300,
+        frequency_penalty=-1e308,
+        presence_penalty=-1e308,
+    )
+    row = np.array([-3e38, 1.0, 2.0], np.float32)
+    found = distribution(row, 3, huge, [0, 1], [0])
+    assert found.prob(0) == found.prob(1) > 0
+    assert distribution(row, 3, huge, [0, 1], []).prob(0) == 0

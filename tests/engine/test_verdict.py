@@ -134,10 +134,13 @@ def test_a_text_changes_only_at_a_place_that_the_verdict_names() -> None:
 
 @pytest.mark.parametrize("at", range(6))
 @pytest.mark.parametrize("after", [False, True])
-def test_an_answer_goes_on_without_a_draft_that_fails(at: int, after: bool) -> None:
+@pytest.mark.parametrize("lasting", [False, True])
+def test_an_answer_goes_on_without_a_draft_that_fails(at: int, after: bool, lasting: bool) -> None:
     from engine.errors import DecodeFailed
 
-    draft = FaultyModel(ToyLM(24, blur=0.2), error=lambda: DecodeFailed("the context is full"), after=after)
+    draft = FaultyModel(
+        ToyLM(24, blur=0.2), error=lambda: DecodeFailed("the context is full"), after=after, lasting=lasting
+    )
     engine = engine_of(ToyLM(24), draft)
     draft.at = at
     want = last(engine_of(ToyLM(24)).answer_ids(PROMPT, request(GREEDY, fixed(0)))).ids
@@ -145,6 +148,7 @@ def test_an_answer_goes_on_without_a_draft_that_fails(at: int, after: bool) -> N
     assert got.ids == want
     assert sum("draft model failed" in note for note in got.notes) == 1
     held(engine)
+    draft.lasting = False
     again = last(engine.answer_ids([*PROMPT, *got.ids, 1], request(GREEDY, fixed(2))))
     assert again.speculation.by_source["model"].drafted > 0
 
