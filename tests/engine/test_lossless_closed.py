@@ -17,7 +17,7 @@ from engine.sampling import Distribution, distribution, one_hot
 from engine.verify import accept_probability, residual
 from tests.engine.counting import agreement, overlap
 from tests.engine.rounds import Path, every_outcome
-from tests.engine.rows import PLAIN, dense, logit_rows, samplings, steady
+from tests.engine.rows import PLAIN, dense, logit_rows, samplings
 from tests.engine.simplex import TriangleNoise
 
 EXACT = 1e-12
