@@ -168,6 +168,8 @@ class Run:
     def _verdict(self) -> Verdict:
         if not self.request.sampling.greedy:
             return Verdict(kind="not_greedy")
+        if self._context.holds_moved:
+            return Verdict(kind="unmeasured")
         if self._pair.exact == "strict" or not self._context.holds_wide:
             return Verdict(kind="identical")
         return self._leads.verdict(self._pair.lead_change, self.request.sampling)

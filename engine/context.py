@@ -84,7 +84,7 @@ class Context:
         self.target = Cache(target)
         self.draft = Cache(draft) if draft else None
         self.ids: list[int] = []
-        self._wide = math.inf
+        self._wide = self._moved = math.inf
 
     @property
     def caches(self) -> list[Cache]:
@@ -101,6 +101,8 @@ class Context:
             cache.rewind(shared)
         if not self.holds_wide:
             self._wide = math.inf
+        if not self.holds_moved:
+            self._moved = math.inf
         self.ids = list(prompt)
         return shared
 
@@ -108,6 +110,11 @@ class Context:
     def holds_wide(self) -> bool:
         """Whether the target's cache holds what a pass over drafts wrote or a shift moved, or was read after it."""
         return self.target.length > self._wide
+
+    @property
+    def holds_moved(self) -> bool:
+        """Whether it holds what a shift moved, or was read after it."""
+        return self.target.length > self._moved
 
     def read(self, cache: Cache) -> Iterator[int]:
         """Feed a cache all but the last id, in chunks that end at multiples of its batch; yields tokens held so far."""
@@ -143,8 +150,8 @@ class Context:
         """Take the ids from `start` to `end` out of the conversation, and out of each cache.
 
         With `shift` the caches keep what they read after them, where they can: near to a fresh reading, so the target's
-        counts as `holds_wide` from `start` on.  Else a cache keeps what stands before `start` and reads the rest again,
-        which is exact.  Whatever fails, no cache counts as holding what it may not hold.
+        counts as `holds_moved` from `start` on.  Else a cache keeps what stands before `start` and reads the rest
+        again, which is exact.  Whatever fails, no cache counts as holding what it may not hold.
         """
         if not 0 <= start <= end <= len(self.ids):
             raise ValueError(f"cannot forget {start} to {end} of {len(self.ids)} ids")
@@ -158,7 +165,7 @@ class Context:
                 cache.doubt()
             raise
         if shifted[0]:
-            self._wide = min(self._wide, start)
+            self._wide, self._moved = min(self._wide, start), min(self._moved, start)
 
     def rest(self) -> None:
         """Leave the target one token behind the ids, as every round does, so that what comes next reads alike.

@@ -86,7 +86,8 @@ class Verdict(Frozen, frozen=True, kw_only=True):
 
     kind: Literal["identical", "clear", "near_ties", "unmeasured", "not_greedy"]
     """identical: single passes wrote it, or passes that equal them bit for bit.  clear: no token that a wide pass had a
-    part in led by less than `threshold`; near_ties: some did.  unmeasured: no threshold is known."""
+    part in led by less than `threshold`; near_ties: some did.  unmeasured: no threshold is known, or the cache holds
+    what moved up when the oldest turns left a full context."""
     threshold: float | None = None
     """The most that a wide pass was seen to change the lead of the first token over the second, in logits."""
     near_ties: list[int] = []

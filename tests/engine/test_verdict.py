@@ -90,6 +90,17 @@ def test_what_is_not_measured_or_not_greedy_is_said_so() -> None:
     assert last(engine.answer_ids(PROMPT, request(Sampling(), fixed(2)))).verdict.kind == "not_greedy"
 
 
+def test_nothing_is_claimed_of_a_cache_that_was_moved() -> None:
+    engine = engine_of(LeadLM({}), lead_change=0.5)
+    off = request(GREEDY, fixed(0), max_tokens=4)
+    assert last(engine.answer_ids(PROMPT, off)).verdict.kind == "identical"
+    engine.context.forget(2, 4)
+    moved = last(engine.answer_ids([*PROMPT[:2], *PROMPT[4:], 0, 1, 2, 3, 7, 8], off))
+    assert moved.cache.target.reused > 2
+    assert moved.verdict.kind == "unmeasured"
+    assert last(engine.answer_ids(PROMPT, off)).verdict.kind == "identical"
+
+
 @pytest.mark.parametrize("penalty", [0.5, 1.0, 1.25, 2.0])
 def test_the_repetition_penalty_widens_the_threshold(penalty: float) -> None:
     leads = Leads()
