@@ -234,6 +234,12 @@ def test_a_drop_that_fails_in_the_draft_makes_both_caches_read_again() -> None:
     context.begin([i % 4 for i in range(20)])
     for cache in context.caches:
         list(context.read(cache))
+    assert context.draft
+    with pytest.raises(ModelError):
+        context.draft.drop(5, 9, shift=True)
+    assert context.draft.length == 0
+    draft.breaks = "drop"
+    list(context.read(context.draft))
     with pytest.raises(ModelError):
         context.forget(5, 9)
     assert [cache.length for cache in context.caches] == [0, 0]

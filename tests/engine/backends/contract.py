@@ -1,8 +1,8 @@
 """What every Model must do, and how each backend joins: one Case.  The tests are in test_contract.py."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -76,9 +76,8 @@ def expect_same(case: Case, row: FloatArray, reference: FloatArray) -> None:
         np.testing.assert_allclose(row, reference, rtol=0, atol=case.tolerance)
 
 
-@contextmanager
-def insisting(model: Model) -> Iterator[None]:
-    """Another thread interrupts without pause."""
+def interrupted_pass(model: Model, tokens: Sequence[int]) -> bool:
+    """Run one pass while another thread interrupts without pause; whether it was cut short."""
     done, ready = threading.Event(), threading.Event()
 
     def insist() -> None:
@@ -90,19 +89,12 @@ def insisting(model: Model) -> Iterator[None]:
     thread.start()
     ready.wait()
     try:
-        yield
+        model.forward(tokens, 1)
+    except Interrupted:
+        return True
     finally:
         done.set()
         thread.join()
-
-
-def interrupted_pass(model: Model, tokens: Sequence[int]) -> bool:
-    """Run one pass while another thread interrupts without pause; whether it was cut short."""
-    with insisting(model):
-        try:
-            model.forward(tokens, 1)
-        except Interrupted:
-            return True
     return False
 
 
