@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from engine.context import Cache, Context
 from engine.drafters import Offer
-from engine.errors import Interrupted
+from engine.errors import Interrupted, ModelError
 from engine.sampler import Sampler
 from engine.sampling import Distribution
 from engine.stats import Source
@@ -35,6 +35,7 @@ class ModelDrafter:
             raise ValueError("the context has no draft model")
         self._context, self._cache = context, context.draft
         self._rule, self._sampler, self._stopped, self._submits = rule, sampler, stopped, submits
+        self._failure: ModelError | None = None
 
     @property
     def cache(self) -> Cache:
@@ -48,15 +49,26 @@ class ModelDrafter:
         return Offer(self.source, length) if length > 0 else None
 
     def propose(self, length: int) -> list[Proposal]:
-        """Samples up to `length` tokens one by one with their rows; Interrupted once the answer is stopped."""
+        """Samples up to `length` tokens one by one with their rows; Interrupted once the answer is stopped.
+
+        A pass that fails raises ModelError; where tokens were drawn before it, they are proposed first, since to drop
+        them would let what was drawn decide, and the next call raises.
+        """
+        if self._failure is not None:
+            raise self._failure
         proposals: list[Proposal] = []
         rows: list[Distribution] = []
         ahead: list[int] = []
         for _ in range(length):
             if self._stopped():
                 raise Interrupted("stopped between two passes of the draft")
-            logits = self._context.advance(self._cache, ahead, 1)[0]
-            rows.append(self._sampler(logits, self._context.ids, ahead))
+            try:
+                rows.append(self._row(ahead))
+            except ModelError as error:
+                if not proposals:
+                    raise
+                self._failure = error
+                break
             if not self._submits(rows):
                 break
             token = self._rule.propose(rows[-1], len(self._context.ids) + len(ahead))
@@ -65,3 +77,7 @@ class ModelDrafter:
             if token in self._sampler.eog:
                 break
         return proposals
+
+    def _row(self, ahead: Sequence[int]) -> Distribution:
+        """The draft's distribution after the ids and the tokens drafted behind them."""
+        return self._sampler(self._context.advance(self._cache, ahead, 1)[0], self._context.ids, ahead)

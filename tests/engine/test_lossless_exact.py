@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import pytest
 
 from engine.config import Sampling, Speculation
 from engine.context import Context
+from engine.errors import DecodeFailed
+from engine.model import FloatArray
 from engine.planner import Experience, Planner
 from engine.sampling import Distribution
 from engine.stats import Source
-from tests.engine.loops import ByIds, Chancy, Loop, Parts, coupled
+from tests.engine.loops import ByIds, Chancy, Loop, Parts, Remembering, coupled
 from tests.engine.mutants import LOOPS
 from tests.engine.rounds import Path, error
 from tests.engine.rows import PLAIN, plain
@@ -141,6 +144,26 @@ def test_drafting_that_stops_by_its_own_confidence(
     assert_lossless(loop)
     assert {asked for asked, _ in loop.tests} >= {0, 1}
     assert_lossless(Loop(SETTINGS[name], 2, seed=6, submits=submits), whole=True)
+
+
+class Failing(Remembering):
+    """Fails to take in one of the tokens, as a draft with a damaged row would."""
+
+    def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
+        if rows and tokens[-1] == 2:
+            raise DecodeFailed("a damaged row")
+        return super().forward(tokens, rows)
+
+
+class FailingLoop(Loop):
+    @cached_property
+    def draft(self) -> Remembering:
+        return Failing(self.size, self.seed, self.blur)
+
+
+@pytest.mark.parametrize("drafted", [1, 2, 3])
+def test_a_draft_that_fails_at_what_it_drew(drafted: int) -> None:
+    assert_lossless(FailingLoop(PLAIN, drafted, room=3, remembers=False), whole=True)
 
 
 def learning(path: Path, context: Context, most: int) -> Planner:
