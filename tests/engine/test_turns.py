@@ -143,6 +143,29 @@ def test_whatever_is_changed_in_a_conversation_is_answered_as_fresh(
         turns.append(of(answer))
 
 
+def test_another_model_in_the_middle_of_a_chat_takes_the_text_and_not_the_ids() -> None:
+    class Other(Babbler):
+        def __init__(self, template: str | None, seed: int = 0) -> None:
+            super().__init__(template, seed)
+            self.vocab = FakeVocabulary(  # type: ignore[assignment]
+                merged=("b", "~~", "hello world"), control=CONTROL, eog=("<|im_end|>",), chat_template=template
+            )
+            self._silent = [token for token in range(self.vocab.size) if not 97 <= token < 123]
+            self._silent = [token for token in self._silent if token not in self.vocab.eog]
+
+    messages: list[Message] = []
+    for number, kind in enumerate([Babbler, Other, Babbler, Other, Babbler]):
+        messages.append(user(f"question {number}"))
+        engine = engine_of(kind(CHATML, 1))
+        answer = last(engine.answer(asked(messages, fixed(2), 5)))
+        shown = b"".join(map(engine.pair.target.vocab.piece, engine.context.ids)).decode("utf-8", "replace")
+        assert all(message.content in shown for message in messages)
+        control = set(engine.pair.target.vocab.control.values())
+        marks = [token for token in engine.context.ids[: answer.cache.prompt_tokens] if token in control]
+        assert len(marks) == 2 * len(messages) + 3 + (engine.pair.target.vocab.bos is not None)
+        messages.append(of(answer))
+
+
 @pytest.mark.parametrize("template", ["{{ }", "{{ raise_exception('no') }}", "{{ 'a' * 10**9 }}"])
 def test_a_template_that_fails_leaves_the_caches_alone(template: str) -> None:
     failing = "{% if messages|length > 2 %}" + template + "{% endif %}" + CHATML if "{{ }" not in template else template
