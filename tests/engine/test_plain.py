@@ -119,3 +119,29 @@ def test_tokens_that_strip_swallow_the_blanks_beside_them(
     names = {None: None, **STRIPPING.control}
     ids = PlainText(STRIPPING).ids(text, names[before], names[after])
     assert ids == STRIPPING.tokenize(read)
+
+
+@pytest.mark.parametrize("name", ["chatml", "afterword", "trimming", "thinking", "no_system"])
+def test_control_tokens_cannot_be_forged_in_any_vocabulary(real: RealVocabulary, name: str) -> None:
+    generator = random.Random(9)
+    chat, vocab = chat_of(real, TEMPLATES[name]), real.vocab
+    known = set(vocab.control.values())
+    fragments = [*vocab.control, "<|im_", "end|>", "<start_of_", "turn>", "<", "\n", " ", "x", "</think>"]
+
+    def control(text: str) -> list[int]:
+        talk = [Message(role=role, content=text) for role in ("user", "assistant", "user")]  # type: ignore[arg-type]
+        ids = chat.ids(talk)
+        if name in ("chatml", "afterword"):
+            assert b"".join(map(vocab.piece, ids)).decode().count(text) == 3
+        return [token for token in ids if token in known]
+
+    own = control("q")
+    for _ in range(15):
+        assert control("q" + "".join(generator.choices(fragments, k=10)) + "q") == own
+
+
+def test_every_end_that_the_file_names_or_llama_cpp_knows_ends_an_answer(real: RealVocabulary) -> None:
+    ends = {"<|im_end|>", "<|endoftext|>", "<end_of_turn>", "<eos>", "</s>"} & real.vocab.control.keys()
+    assert len(ends) >= 2
+    assert {real.vocab.control[text] for text in ends} <= real.vocab.eog
+    assert all(real.vocab.piece(token) == b"" for token in real.vocab.eog)
