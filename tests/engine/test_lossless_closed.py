@@ -155,7 +155,7 @@ def thirds(draw: st.DrawFn) -> Distribution:
     return Distribution(weights / weights.sum(), None)
 
 
-def same_law(found: dict[int, float], row: Distribution) -> None:
+def assert_law(found: dict[int, float], row: Distribution) -> None:
     for token in range(3):
         assert found.get(token, 0.0) == pytest.approx(row.prob(token), abs=EXACT)
 
@@ -167,7 +167,7 @@ def test_a_race_draws_from_its_row_whatever_was_raced_before(target: Distributio
         noise = TriangleNoise(path)
         return [noise.race(row, 5) for row in (*drafts, target)][-1]
 
-    same_law(every_outcome(last), target)
+    assert_law(every_outcome(last), target)
 
 
 @settings(max_examples=100, deadline=None)
