@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from engine import mapped_file
-from engine.errors import CannotRewind, DecodeFailed, Interrupted, LoadFailed
+from engine.errors import CannotRewind, DecodeFailed, Interrupted
 from engine.model import FloatArray, Model, Vocabulary
 from engine.token_map import TokenMap
 
@@ -146,14 +146,8 @@ class MappedModel:
     def load(self, path: Path) -> None:
         """See Model.load."""
         self.rewind(0)
-        try:
-            with mapped_file.apart(path, self._map) as (inner, ends):
-                self.inner.load(inner)
-            if self.inner.length != (ends[-1] if ends else 0):
-                raise LoadFailed(f"the saved cache {path.name} is inconsistent: the conversation is read again")
-        except BaseException:
-            self.inner.rewind(0)
-            raise
+        with mapped_file.apart(path, self._map) as (inner, ends):
+            self.inner.load(inner)
         self._ends = ends
 
     def close(self) -> None:

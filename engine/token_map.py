@@ -51,7 +51,7 @@ class TokenMap:
         self._places: IntArray = np.array([self._place(meaning) for meaning in draft_meanings], np.int64)
         shared = np.flatnonzero(self._places >= 0)
         _, first = np.unique(self._places[shared], return_index=True)
-        self._first, self._more = shared[np.sort(first)], np.delete(shared, first)
+        self._first, self._more = shared[first], np.delete(shared, first)
 
     def row(self, logits: FloatArray, out: FloatArray) -> None:
         """Write a row of the draft's (float32 [draft columns]) where the target has those tokens.

@@ -10,6 +10,7 @@ from engine.config import EngineConfig, Sampling
 from engine.engine import Engine
 from engine.errors import LoadFailed, PairMismatch
 from engine.events import Loading
+from engine.mapped import MappedModel
 from tests.fakes import fixed, last, request
 from tests.tiny_gguf import Tiny, write_gemma, write_llama
 
@@ -77,6 +78,7 @@ def test_a_draft_of_another_family_drafts_through_a_map(target: Path, tmp_path: 
     write_gemma(draft)
     engine = Engine.load(config(target, draft, require_draft=True))
     assert any(re.search("drafts go through a map: [89].% of the tokens", note) for note in engine.loaded.notes)
+    assert isinstance(engine.pair.draft, MappedModel)
     answer = last(engine.answer_ids(PROMPT, request(Sampling(temperature=0), fixed(3))))
     assert answer.speculation.by_source["model"].drafted > 0
     engine.close()

@@ -113,6 +113,17 @@ def test_the_context_counts_what_the_draft_needs() -> None:
     assert model.n_ctx == 20
 
 
+def test_going_back_behind_a_hole_is_exact() -> None:
+    model = mapped(TARGET, Babbler(DRAFT))
+    model.forward([0, 40, 1, 41, 2], 0)
+    model.drop(1, 3)
+    model.rewind(2)
+    row = model.forward([3], 1)[0]
+    assert cells(model) == spelled(model, [0, 41, 3])
+    np.testing.assert_array_equal(row, row_after(model, [0, 41, 3]))
+    assert not row.flags.writeable  # a stray write would stay in the rows to come
+
+
 def test_refused_passes_change_nothing() -> None:
     model = mapped(TARGET, Babbler(DRAFT, n_batch=4))
     model.forward([0, 1], 0)
@@ -156,6 +167,7 @@ def test_a_draft_that_cannot_go_back_has_no_reach_and_is_empty_after_a_failure()
     inner = FaultyModel(Babbler(DRAFT, n_batch=4), error=lambda: DecodeFailed("no"))
     inner.inner.kind = "recurrent"
     model = MappedModel(inner, TokenMap(TARGET, DRAFT))  # type: ignore[arg-type]
+    inner.inner.snapshots = 3
     assert model.reach == 0
     model.forward([0], 0)
     model.forward([1], 0)

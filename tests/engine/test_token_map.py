@@ -75,12 +75,19 @@ def test_a_tokenizer_that_puts_a_space_before_text_puts_none_into_a_token() -> N
     assert [joined(draft, token_map.spell(token)) for token in (0, 1)] == [b"ab", b" ab"]
 
 
+def test_parts_of_characters_are_spelled_by_the_longest_tokens_first() -> None:
+    draft = ToyVocabulary([b"\x9f", b"\x98", b"\x80", b"\x9f\x98", b"\xf0"])
+    assert TokenMap(ToyVocabulary([b"\x9f\x98\x80\xf0"]), draft).spell(0) == (3, 2, 4)
+
+
 def test_of_equal_bytes_the_token_that_the_tokenizer_makes_stands_for_all() -> None:
-    many, one = doubled(), small()
-    words = range(len(LETTERS) + len(PAIRS), many.size - 1)
-    assert {TokenMap(one, many).spell(token)[0] for token in range(len(LETTERS))} == set(words)
-    row = mapped(TokenMap(many, one), np.zeros(one.size, np.float32))
-    assert set(np.flatnonzero(np.isfinite(row))) == {*words, *many.eog}
+    one, last = small(), doubled()
+    first = vocabulary([*LETTERS, *PAIRS, *LETTERS], ["</s>"], ["</s>"])
+    letters = range(len(LETTERS))
+    for many, made in ((last, range(len(LETTERS) + len(PAIRS), last.size - 1)), (first, letters)):
+        assert {TokenMap(one, many).spell(token)[0] for token in letters} == set(made)
+        row = mapped(TokenMap(many, one), np.zeros(one.size, np.float32))
+        assert set(np.flatnonzero(np.isfinite(row))) == {*made, *many.eog}
 
 
 def brute(target: ToyVocabulary, draft: ToyVocabulary, row: FloatArray) -> dict[object, float]:
