@@ -261,6 +261,32 @@ def test_text_is_the_same_on_and_off_through_edits_and_changes_of_length(
         prompt = [*prompt, *answer.ids]
 
 
+@pytest.mark.parametrize("n_ctx", [20, 33, 47, 60, 61])
+def test_an_answer_goes_on_where_the_drafts_context_is_full(n_ctx: int) -> None:
+    asked = request(speculation=fixed(3), max_tokens=50)
+    engine = engine_of(Babbler(TARGET), mapped(TARGET, Babbler(every_byte(), n_ctx=n_ctx)))
+    for prompt in ([40, 41, 42], [40, 41, 42, 0, 1, 2, 3], [0] * 40):
+        answer = last(engine.answer_ids(prompt, asked))
+        assert answer.ids == fresh(prompt, asked, lambda: Babbler(TARGET))
+        assert answer.speculation.drafted or len(prompt) == 40
+
+
+class Foreign(Babbler):
+    """Sure of a token that the target has not."""
+
+    def row(self, ids: Sequence[int]) -> FloatArray:
+        out = np.full(self.vocab.size, -np.inf, np.float32)
+        out[ord("z")] = 0
+        return out
+
+
+def test_an_answer_goes_on_without_a_draft_that_says_nothing_of_the_targets() -> None:
+    asked = request(speculation=fixed(3), max_tokens=20)
+    answer = last(engine_of(Babbler(TARGET), mapped(TARGET, Foreign(every_byte()))).answer_ids([40], asked))
+    assert answer.ids == fresh([40], asked, lambda: Babbler(TARGET))
+    assert "model" not in answer.speculation.by_source
+
+
 @dataclass(frozen=True)
 class Elsewhere(Loop):
     """The real loop with a draft that lacks one of the target's tokens, has others, and ends in two ways."""
