@@ -27,7 +27,10 @@ def check(name: str, draft: Path, tokens: int) -> None:
         same += (on.ids, on.text) == (off.ids, off.text)
         drafted, kept = drafted + done.drafted, kept + done.accepted
         tests += done.accepted / (done.acceptance_per_test or 1)
-        print(f"  {kind:<10} {'equal' if on.ids == off.ids else 'DIFFERS'}, {done.acceptance_per_test or 0:.2f}")
+        print(
+            f"  {kind:<10} {'equal' if on.ids == off.ids else 'DIFFERS'}, {done.acceptance_per_test or 0:.2f}",
+            flush=True,
+        )
     print(
         f"{name}: equal to off {same}/{len(PROMPTS)} x {tokens} tokens; {kept}/{drafted} drafts kept, "
         f"acceptance per test {kept / tests:.2f}",
