@@ -49,7 +49,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
 def test_turns_past_the_context_say_what_is_no_longer_seen(tmp_path: Path) -> None:
     model = write_llama(tmp_path / "model.gguf")
     (tmp_path / "turns.json").write_text(json.dumps(["tell me of all the trains in the world"] * 6))
-    asked = ["--turns", str(tmp_path / "turns.json"), "--ctx", "256", "--max-tokens", "20", "--temperature", "0"]
+    asked = ["--turns", str(tmp_path / "turns.json"), "--ctx", "256", "--max-tokens", "20", "--threads", "1"]
     said = paceline(tmp_path / "home", "ask", "--target", str(model), "--json", *asked)
     answers = [json.loads(line) for line in said.out.splitlines()]
     gone = [answer["forgotten"] for answer in answers]
