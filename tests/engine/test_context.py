@@ -244,3 +244,13 @@ def test_a_drop_that_fails_in_the_draft_makes_both_caches_read_again() -> None:
         context.forget(5, 9)
     assert [cache.length for cache in context.caches] == [0, 0]
     assert len(context.ids) == 16
+
+
+@pytest.mark.parametrize(("kind", "snapshots"), KINDS)
+def test_coming_to_rest_loses_nothing(kind: Kind, snapshots: int) -> None:
+    context = Context(toy(kind, snapshots))
+    context.begin([i % 4 for i in range(12)])
+    list(context.read(context.target))
+    context.settle(11)
+    context.rest()
+    assert context.target.length == (11 if kind == "recurrent" else 10)
