@@ -165,7 +165,7 @@ class Loop:
     def _known(self) -> Known:
         return {}
 
-    @property
+    @cached_property
     def prompt(self) -> Prefix:
         """What is answered."""
         return tuple(token % self.size for token in SAID)

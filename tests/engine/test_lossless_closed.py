@@ -56,7 +56,7 @@ def _made(row: FloatArray, chain: Sampling, history: list[int], answer: list[int
     return distribution(padded, row.size, chain, history, answer)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(positions())
 def test_accept_and_residual_give_back_the_target(rows: Rows) -> None:
     target, draft = dense(rows.target, rows.size), dense(rows.draft, rows.size)
@@ -69,7 +69,7 @@ def test_accept_and_residual_give_back_the_target(rows: Rows) -> None:
         np.testing.assert_allclose(kept + (1 - kept.sum()) * rest, target, rtol=0, atol=EXACT)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(positions())
 def test_a_certain_draft_of_any_token_gives_back_the_target(rows: Rows) -> None:
     target = dense(rows.target, rows.size)
@@ -82,7 +82,7 @@ def test_a_certain_draft_of_any_token_gives_back_the_target(rows: Rows) -> None:
         np.testing.assert_allclose(out, target, rtol=0, atol=EXACT)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(positions())
 def test_a_residual_is_a_distribution_over_what_the_target_can_emit(rows: Rows) -> None:
     for proposed in (rows.draft, rows.target, None):
@@ -160,7 +160,7 @@ def assert_law(found: dict[int, float], row: Distribution) -> None:
         assert found.get(token, 0.0) == pytest.approx(row.prob(token), abs=EXACT)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(thirds(), st.lists(thirds(), max_size=3))
 def test_a_race_draws_from_its_row_whatever_was_raced_before(target: Distribution, drafts: list[Distribution]) -> None:
     def last(path: Path) -> int:
@@ -170,7 +170,7 @@ def test_a_race_draws_from_its_row_whatever_was_raced_before(target: Distributio
     assert_law(every_outcome(last), target)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(thirds(), thirds())
 def test_a_coupled_draft_is_kept_as_often_as_the_formula_says(target: Distribution, draft: Distribution) -> None:
     def kept(path: Path) -> bool:
