@@ -33,7 +33,7 @@ class Pair:
 
     def __post_init__(self) -> None:
         reach = self.target.reach
-        self.can_draft = reach != 0
+        self.can_draft = self.can_draft and reach != 0
         if reach is None:
             most = ""
         elif reach:

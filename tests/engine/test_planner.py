@@ -38,10 +38,15 @@ def test_off_asks_for_no_offers() -> None:
     assert Planner(Speculation(mode="off"), Experience(GPU)).plan(100, never).offer is None
 
 
-@given(st.integers(1, 64), st.integers(-1, 100), st.one_of(st.none(), st.integers(1, 16)))
-def test_a_fixed_length_is_kept_within_room_and_width(asked: int, room: int, width: int | None) -> None:
-    planner = Planner(Speculation(mode="fixed", length=asked), Experience(CPU), width)
-    most = max(0, min(asked, room, room if width is None else width - 1))
+BOUND = st.one_of(st.none(), st.integers(1, 16))
+
+
+@given(st.integers(1, 64), st.integers(-1, 100), BOUND, BOUND)
+def test_a_fixed_length_is_kept_within_room_width_and_reach(
+    asked: int, room: int, width: int | None, reach: int | None
+) -> None:
+    planner = Planner(Speculation(mode="fixed", length=asked), Experience(CPU), width, reach)
+    most = max(0, min(asked, room, room if width is None else width - 1, room if reach is None else reach))
     assert length(plan(planner, Offer("model", 100), room=room)) == most
 
 
