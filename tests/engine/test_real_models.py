@@ -1,6 +1,7 @@
 """The engine on real weights: SmolLM2 in every run, the coder pair where it was fetched."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,12 @@ def test_a_real_draft_equal_to_its_target_is_kept(twins: Engine, sampling: Sampl
 
 
 @pytest.mark.tiny
+def test_a_text_that_drafting_changed_changed_at_a_near_tie(twins: Engine) -> None:
+    kinds = [check_verdict(twins, question, 96) for question in QUESTIONS]
+    assert set(kinds) <= {"clear", "near_ties"}
+
+
+@pytest.mark.tiny
 def test_a_second_turn_reads_only_what_is_new(twins: Engine) -> None:
     check_turns(twins)
 
@@ -88,6 +95,21 @@ def test_a_second_turn_reads_only_what_is_new(twins: Engine) -> None:
 @pytest.mark.pair
 def test_strict_text_is_the_same_on_the_coder_pair(pair: Engine) -> None:
     check_same_text(pair, [fixed(1), fixed(2), Speculation()], 64)
+
+
+@pytest.mark.pair
+def test_strict_text_is_the_same_with_a_draft_of_another_vocabulary(
+    pair_paths: tuple[Path, Path], tiny_path: Path, measurements: Path
+) -> None:
+    config = EngineConfig(
+        target=pair_paths[0], draft=tiny_path, require_draft=True, exact="strict", n_ctx=2048, cache_dir=measurements
+    )
+    with closing(Engine.load(config)) as engine:
+        assert any("through a map: 86% of the tokens" in note for note in engine.loaded.notes)
+        check_same_text(engine, [fixed(2)], 64)
+        done = ask(engine, QUESTIONS[0], Sampling(temperature=0), fixed(2), 96).speculation
+        assert done.acceptance_per_test is not None
+        assert done.acceptance_per_test > 0.3
 
 
 @pytest.mark.pair
@@ -100,6 +122,18 @@ def test_the_draft_is_accepted_on_code(pair: Engine) -> None:
     done = ask(pair, QUESTIONS[0], Sampling(temperature=0), fixed(2), 96).speculation
     assert done.acceptance_per_test is not None
     assert done.acceptance_per_test > 0.7
+
+
+def check_verdict(engine: Engine, question: str, n: int) -> str:
+    """The verdict on an answer with drafts, after a look at whether it names the place where it left the plain one."""
+    off, on = (ask(engine, question, Sampling(temperature=0), fixed(length), n) for length in (0, 5))
+    assert off.verdict.kind == "identical"
+    assert on.speculation.drafted > 0
+    if on.ids != off.ids:
+        pairs = zip(on.ids, off.ids, strict=False)
+        parted = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(on.ids), len(off.ids)))
+        assert parted in on.verdict.near_ties
+    return on.verdict.kind
 
 
 def check_turns(engine: Engine) -> None:
