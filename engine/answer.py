@@ -80,7 +80,7 @@ class Run:
         self._note_held()
         first = len(self._ids)
         text, shown, looked_at = self._push(done.tokens)
-        if self._context.holds_wide:
+        if done.drafted or self._context.holds_wide:
             self._leads.note(first, done.leads[:looked_at] if self._stream.stopped else done.leads)
         origins: list[Origin] = [done.source or "target"] * done.accepted + ["target"]
         self._ids.extend(done.tokens[:shown])
@@ -170,7 +170,7 @@ class Run:
             return Verdict(kind="not_greedy")
         if self._context.holds_moved:
             return Verdict(kind="unmeasured")
-        if self._pair.exact == "strict" or not self._context.holds_wide:
+        if self._pair.exact == "strict" or not self._leads:
             return Verdict(kind="identical")
         return self._leads.verdict(self._pair.lead_change, self.request.sampling)
 

@@ -98,6 +98,7 @@ def rounds(a: Answering) -> Generator[CatchingUp | DraftFailed | RoundDone, None
             spent = Spent(drafting * 1000, (a.clock() - verifying) * 1000)
             a.planner.observe(plan, len(proposals), accepted, spent)
             tokens, end = _cut(tokens, a.sampler.eog, last - len(a.context.ids))
+            leads = leads[: len(tokens) + (end == "eos")]
             a.context.commit(tokens, min(accepted, len(tokens)))
             if end == "length" and len(a.context.ids) - a.sampler.start < a.room:
                 end = "context_full"

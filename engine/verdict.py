@@ -17,6 +17,10 @@ class Leads:
     def __init__(self) -> None:
         self._leads: dict[int, float] = {}
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._leads)
+
     def note(self, start: int, leads: Sequence[float]) -> None:
         """The leads of the tokens from the answer's token `start` on."""
         self._leads.update(enumerate(leads, start))

@@ -60,6 +60,31 @@ def test_tokens_past_the_end_of_an_answer_do_not_count() -> None:
     assert verdict({4: 0.1}, 6, stop=("e",)).near_ties == [4]
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 5])
+def test_a_token_drawn_after_an_end_that_was_drafted_does_not_count(length: int) -> None:
+    """Where the end is the last draft of a round, its row gives one more token."""
+    for answer in range(1, 10):
+        model = LeadLM({answer + 1: 0.1}, answer)
+        engine = engine_of(model, LeadLM({}, answer), lead_change=0.5)
+        assert last(engine.answer_ids(PROMPT, request(GREEDY, fixed(length)))).verdict.kind == "clear"
+
+
+@pytest.mark.parametrize("at", range(6))
+@pytest.mark.parametrize("snapshots", [None, 4])
+def test_a_near_tie_that_a_stop_cut_off_is_named(at: int, snapshots: int | None) -> None:
+    """Though the cache was taken back behind it: by plain passes the answer might not have stopped there."""
+    model = LeadLM({at: 0.1})
+    if snapshots is not None:
+        model.kind, model.snapshots = "recurrent", snapshots
+    engine = engine_of(model, LeadLM({}), lead_change=0.5)
+    events = engine.answer_ids(PROMPT, request(GREEDY, fixed(0), stop=("abcdef"[at],)))
+    for _ in range(1 + 2 * at):  # one Reading, then two events a round
+        next(events)
+    engine._planner.speculation = fixed(3)  # type: ignore[union-attr]
+    answer = last(events)
+    assert (len(answer.ids), answer.verdict.near_ties) == (at, [at])
+
+
 def test_a_lead_of_the_threshold_is_clear() -> None:
     assert verdict({4: 0.5}).kind == "clear"
 
