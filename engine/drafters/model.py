@@ -39,7 +39,9 @@ class ModelDrafter:
 
     @property
     def cache(self) -> Cache:
-        """The draft's cache, to be read up to the last committed id before `propose`."""
+        """The draft's cache, to be read up to the last committed id before `propose`; ModelError once a pass failed."""
+        if self._failure is not None:
+            raise self._failure
         return self._cache
 
     def offer(self, ids: Sequence[int], limit: int) -> Offer | None:
@@ -52,10 +54,8 @@ class ModelDrafter:
         """Samples up to `length` tokens one by one with their rows; Interrupted once the answer is stopped.
 
         A pass that fails raises ModelError; where tokens were drawn before it, they are proposed first, since to drop
-        them would let what was drawn decide, and the next call raises.
+        them would let what was drawn decide, and `cache` raises from then on.
         """
-        if self._failure is not None:
-            raise self._failure
         proposals: list[Proposal] = []
         rows: list[Distribution] = []
         ahead: list[int] = []

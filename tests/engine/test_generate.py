@@ -176,6 +176,17 @@ def test_a_pass_that_fails_anywhere_never_poisons_what_follows(
             held(engine)
 
 
+@pytest.mark.parametrize("at", [3, 4, 5, 6])
+def test_a_draft_that_failed_reads_nothing_more_of_this_answer(at: int) -> None:
+    """Its cache is empty then: the whole conversation would be read for nothing."""
+    draft = FaultyModel(ToyLM(24, blur=0.2), error=lambda: DecodeFailed("broken"))
+    engine = engine_of(ToyLM(24), draft)
+    draft.at = at
+    answer = last(engine.answer_ids([i % 16 for i in range(150)], request(None, fixed(4))))
+    assert any("broken" in note for note in answer.notes)
+    assert draft.forwards == at + 1
+
+
 def test_cancel_from_a_round_ends_as_cancelled_and_keeps_what_was_said() -> None:
     engine = engine_of(*schedule(3))
     events = engine.answer_ids(PROMPT, request(None, fixed(2), max_tokens=50))
