@@ -96,6 +96,10 @@ class WidthPlan:
     leads: bool = False
     """Whether a width that failed is measured at the other contexts too, for its leads: slower, a safer bound."""
 
+    def fitting(self, n_ctx: int) -> tuple[int, ...]:
+        """The contexts that can be measured in a cache of so many tokens."""
+        return tuple(c for c in self.contexts if c + STRETCH + max(self.widths, default=1) <= n_ctx)
+
 
 def measure_widths(model: Model, plan: WidthPlan | None = None, progress: Progress = lambda _: None) -> Widths:
     """Compare wide passes with single ones; the model's cache is empty afterwards, whatever happens."""
@@ -104,7 +108,7 @@ def measure_widths(model: Model, plan: WidthPlan | None = None, progress: Progre
     try:
         return measuring.run()
     except CannotRewind:
-        return Widths()  # such a model never drafts
+        return Widths()
     finally:
         model.rewind(0)
 
@@ -115,8 +119,7 @@ class _Measuring:
     def __init__(self, model: Model, plan: WidthPlan, progress: Progress) -> None:
         self._model, self._plan, self._progress = model, plan, progress
         self._widths = tuple(w for w in plan.widths if w <= model.n_batch)
-        room = model.n_ctx - STRETCH - max(self._widths, default=1)
-        self._contexts = tuple(context for context in plan.contexts if context <= room)
+        self._contexts = plan.fitting(model.n_ctx)
         self._ids = sample_ids(model.vocab, max(self._contexts, default=0) + STRETCH)
         self._alive = list(self._widths)
         self._lead = 0.0

@@ -175,10 +175,22 @@ def _strict(config: EngineConfig, progress: Tell) -> StrictChoice:
 
 
 def _lead_change(config: EngineConfig, target: LlamaCppModel, progress: Tell) -> float | None:
-    """How far wide passes move the lead of a token, for the verdict on greedy answers; measured once."""
+    """How far wide passes move the lead of a token, for the verdict on greedy answers; measured once.
+
+    What was measured in a smaller context is measured again, as leads change more in a longer one.
+    """
+    if target.reach is not None:
+        return None  # passes cannot be taken back to be compared
+    contexts = LEADS_PLAN.fitting(target.n_ctx)
     key = _key(config, config.target, kv=target.kv, flash_attention=target.flash_attention)
     told = _telling(progress, "measuring exactness, once")
-    widths = _kept(config, key, Widths, lambda: measure_widths(target, LEADS_PLAN, told))
+    widths = _kept(
+        config,
+        key,
+        Widths,
+        lambda: measure_widths(target, LEADS_PLAN, told),
+        lambda known: len(known.contexts) >= len(contexts),
+    )
     return widths.lead_change if widths.contexts else None
 
 
@@ -193,9 +205,15 @@ def _costs(config: EngineConfig, target: LlamaCppModel, draft: LlamaCppModel | N
     return Costs(table(target, COST_WIDTHS).cost, table(draft, COST_WIDTHS[:1]).cost(1) if draft else None)
 
 
-def _kept(config: EngineConfig, key: Key, kind: type[Kept], measure: Callable[[], Kept]) -> Kept:
+def _kept(
+    config: EngineConfig,
+    key: Key,
+    kind: type[Kept],
+    measure: Callable[[], Kept],
+    suits: Callable[[Kept], bool] = lambda _: True,
+) -> Kept:
     store = CalibrationStore(config.cache_dir)
-    if (known := store.get(key, kind)) is not None:
+    if (known := store.get(key, kind)) is not None and suits(known):
         return known
     found = measure()
     if not (isinstance(found, CostTable) and not found.steady):
