@@ -45,6 +45,8 @@ class Tiny:
     """What a byte-level BPE vocabulary joins, the first first."""
     yarn: bool = False
     """Whether rotations are scaled, in the llama family."""
+    key_factor: float = 1.0
+    """What rotations multiply keys with, in the llama family, where no scaling is named."""
     name: str = "tiny"
     """llama.cpp knows some families by it: in one of Phi-3 the control tokens strip what follows them."""
     space_prefix: bool = False
@@ -60,6 +62,8 @@ def write_llama(path: Path, tiny: Tiny = Tiny()) -> Path:
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(4.0)
         writer.add_rope_scaling_orig_ctx_len(tiny.n_ctx // 4)
+    if not tiny.yarn:
+        writer.add_rope_scaling_attn_factors(tiny.key_factor)
     weights = _Weights(writer, tiny)
     weights.add("token_embd.weight", size, WIDTH, scale=1.0)
     weights.add("output.weight", size, WIDTH, scale=3 / np.sqrt(WIDTH))

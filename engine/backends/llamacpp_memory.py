@@ -78,8 +78,10 @@ def _rotates_plainly(model: int) -> bool:
     Others are part of all that was read (learned positions), or scale the keys too (YaRN, long factors), and llama.cpp
     would scale them again with each move.
     """
-    scaling = _metadata(model, f"{_metadata(model, 'general.architecture')}.rope.scaling.type")
-    return lib.llama_model_rope_type(model) >= 0 and scaling in ("", "none", "linear")
+    scaling = f"{_metadata(model, 'general.architecture')}.rope.scaling"
+    kind, factor = (_metadata(model, f"{scaling}.{key}") for key in ("type", "attn_factor"))
+    plain = kind in ("", "none", "linear") and factor in ("", "1.000000")  # files of Phi-3 give the factor alone
+    return plain and lib.llama_model_rope_type(model) >= 0
 
 
 def _metadata(model: int, key: str) -> str:

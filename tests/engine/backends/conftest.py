@@ -21,6 +21,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_qwen35(folder / "qwen35.gguf")
     write_llama(folder / "flat.gguf", Tiny(layers=1))
     write_llama(folder / "yarn.gguf", Tiny(layers=1, yarn=True))
+    write_llama(folder / "factor.gguf", Tiny(layers=1, key_factor=1.2))
     write_gemma(folder / "windows.gguf", Tiny(layers=5, template=GEMMA))
     return folder
 

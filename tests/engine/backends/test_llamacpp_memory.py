@@ -130,6 +130,7 @@ def test_a_shift_turns_keys_to_where_they_now_stand(load: Open, tmp_path: Path, 
     ("name", "options"),
     [
         ("yarn", {}),
+        ("factor", {}),
         ("windows", {}),
         ("gemma", {"swa_full": False, "n_batch": 64}),
         ("llama", {"kv": "q8_0"}),
