@@ -33,7 +33,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def config(target: Path, draft: Path | None = None, **options: object) -> EngineConfig:
-    return EngineConfig(target=target, draft=draft, n_ctx=256, **options)  # type: ignore[arg-type]
+    return EngineConfig(target=target, draft=draft, n_ctx=256, threads=1, **options)  # type: ignore[arg-type]
 
 
 def test_a_pair_that_fits_drafts(target: Path, tmp_path: Path) -> None:
