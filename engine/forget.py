@@ -98,8 +98,11 @@ class Memory:
         return Size(self._added(turn[:question]), self._added(turn))
 
     def _measure(self, messages: Messages) -> int:
-        """Tokens that these messages add to a prompt in which a question follows them."""
-        return max(0, len(self._chat.ids([*messages, _PROBE])) - len(self._chat.ids([_PROBE])))
+        """Tokens that these messages add before a question; a whole context where the template cannot take them in."""
+        try:
+            return max(0, len(self._chat.ids([*messages, _PROBE])) - len(self._chat.ids([_PROBE])))
+        except TemplateExhausted:
+            return self._n_ctx
 
 
 def room_for(max_tokens: int, n_ctx: int) -> int:

@@ -16,6 +16,7 @@ from engine.forget import Memory, Prompt, Size, cut, hole, room_for, split
 from engine.pair import Pair
 from engine.prompt import Chat
 from engine.stats import Answer
+from engine.templates import TemplateExhausted
 from tests.chat_templates import CHATML, EVERY, NO_SYSTEM, THINKING
 from tests.fakes import engine_of, fixed, fresh, last, request
 from tests.fakes_vocab import FakeVocabulary
@@ -253,6 +254,16 @@ def test_a_talk_too_long_for_its_template_at_once_goes_on() -> None:
     prompt = Memory(Chat(vocab), 300).prompt(messages, 40)
     assert len(prompt.ids) + 40 <= 300
     assert 0 < prompt.forgotten < len(messages) - 1
+
+
+def test_a_turn_too_long_for_its_template_leaves() -> None:
+    """It was refused when it was asked; the chat is not lost with it."""
+    long = "{% for message in messages %}{% if message.content|length > 99 %}{{ 'a' * 10**9 }}{% endif %}{% endfor %}"
+    memory = Memory(Chat(FakeVocabulary(chat_template=long + CHATML)), 300)
+    messages = [system("be kind"), user("hi"), said("yes"), user("x" * 100)]
+    with pytest.raises(TemplateExhausted):
+        memory.prompt(messages, 40)
+    assert memory.prompt([*messages, user("more")], 40).forgotten == 3
 
 
 @pytest.mark.parametrize("kind", ["sliding", "recurrent"])
