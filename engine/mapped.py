@@ -127,11 +127,11 @@ class MappedModel:
             raise ValueError(f"cannot drop {start} to {end} of {self.length} tokens")
         if end == self.length:
             self.rewind(start)
-            return
-        first = self._ends[start - 1] if start else len(self._opening)
-        gone = self._ends[end - 1] - first
-        self.inner.drop(first, first + gone)
-        self._ends[start:] = [at - gone for at in self._ends[end:]]
+        elif start < end:
+            first = self._ends[start - 1] if start else len(self._opening)
+            gone = self._ends[end - 1] - first
+            self.inner.drop(first, first + gone)
+            self._ends[start:] = [at - gone for at in self._ends[end:]]
 
     def interrupt(self) -> None:
         """See Model.interrupt."""

@@ -124,6 +124,14 @@ def test_going_back_behind_a_hole_is_exact() -> None:
     assert not row.flags.writeable  # a stray write would stay in the rows to come
 
 
+@pytest.mark.parametrize("at", range(4))
+def test_an_empty_hole_is_none(at: int) -> None:
+    model = mapped(TARGET, Babbler(DRAFT))
+    model.forward([0, 40, 1], 0)
+    model.drop(at, at)
+    assert (model.length, cells(model)) == (3, spelled(model, [0, 40, 1]))
+
+
 def test_refused_passes_change_nothing() -> None:
     model = mapped(TARGET, Babbler(DRAFT, n_batch=4))
     model.forward([0, 1], 0)
