@@ -172,7 +172,7 @@ class Run:
             return Verdict(kind="unmeasured")
         if self._pair.exact == "strict" or not self._leads:
             return Verdict(kind="identical")
-        return self._leads.verdict(self._pair.lead_change, self.request.sampling)
+        return self._leads.verdict(self._pair.change, self.request.sampling)
 
     def _notes(self) -> list[str]:
         notes = list(self._failures)

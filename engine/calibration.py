@@ -19,6 +19,7 @@ from engine.calibration_text import sample_ids
 from engine.config import CacheType, FlashAttention, Frozen
 from engine.errors import CannotRewind
 from engine.model import FloatArray, Model
+from engine.verdict import Change
 
 Progress = Callable[[float], None]
 """Told the share that is done, 0 to 1, between passes; what it raises ends the measurement."""
@@ -48,8 +49,8 @@ class Widths(Frozen, frozen=True):
 
     equal: tuple[int, ...] = (1,)
     """Widths whose logits equal those of width 1, bit for bit, at all contexts."""
-    lead_change: float = 0.0
-    """Largest change of the lead of the first token over the second that another width was seen to make."""
+    change: Change = Change()
+    """Most that another width was seen to change."""
     contexts: tuple[int, ...] = ()
     """Context lengths at which this was measured."""
 
@@ -122,7 +123,7 @@ class _Measuring:
         self._contexts = plan.fitting(model.n_ctx)
         self._ids = sample_ids(model.vocab, max(self._contexts, default=0) + STRETCH)
         self._alive = list(self._widths)
-        self._lead = 0.0
+        self._change = Change()
 
     def run(self) -> Widths:
         if not self._contexts:
@@ -133,7 +134,7 @@ class _Measuring:
             if self._enough():
                 break
         self._progress(1.0)
-        return Widths(equal=(1, *self._alive), lead_change=self._lead, contexts=self._contexts[: place + 1])
+        return Widths(equal=(1, *self._alive), change=self._change, contexts=self._contexts[: place + 1])
 
     def _enough(self) -> bool:
         if self._plan.group_only and Widths(equal=(1, *self._alive)).group < self._plan.at_least:
@@ -175,7 +176,7 @@ class _Measuring:
                 equal = False
                 if self._plan.group_only:
                     break
-                self._lead = max(self._lead, lead_change(wanted, rows))
+                self._change = most(self._change, change(wanted, rows))
             self._model.rewind(self._model.length - len(tokens) + kept)
         return equal
 
@@ -192,14 +193,21 @@ def rounds_of(width: int, stretch: Sequence[int]) -> Iterator[tuple[int, int, li
         start, turn = start + kept, turn + 1
 
 
-def lead_change(single: FloatArray, wide: FloatArray) -> float:
-    """Largest change of a lead of the first over the second token, both taken from either row: [rows, vocab] each."""
-    worst = 0.0
+def change(single: FloatArray, wide: FloatArray) -> Change:
+    """Largest change of a lead and of its two logits; the first two tokens of either row count: [rows, vocab] each."""
+    worst = Change()
     for a, b in zip(single.astype(np.float64), wide.astype(np.float64), strict=True):
         for row in (a, b):
             second, first = np.argpartition(row, -2)[-2:]
-            worst = max(worst, abs(float((a[first] - a[second]) - (b[first] - b[second]))))
+            of_first, of_second = float(b[first] - a[first]), float(b[second] - a[second])
+            logit = max(abs(of_first), abs(of_second))
+            worst = most(worst, Change(lead=abs(of_first - of_second), logit=logit))
     return worst
+
+
+def most(a: Change, b: Change) -> Change:
+    """The larger of each."""
+    return Change(lead=max(a.lead, b.lead), logit=max(a.logit, b.logit))
 
 
 def _bits(rows: FloatArray) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint32]]":

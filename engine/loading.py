@@ -34,6 +34,7 @@ from engine.mapped import MappedModel
 from engine.pair import Pair
 from engine.threads import physical_cores
 from engine.token_map import TokenMap
+from engine.verdict import Change
 
 Tell = Callable[[Loading], None]
 Kept = TypeVar("Kept", bound=Frozen)
@@ -74,7 +75,7 @@ def _demo() -> Pair:
     from engine.backends.demo import demo_pair
 
     target, draft = demo_pair()
-    return Pair(target, draft, "demo-target", "demo-draft", device="demo", lead_change=0.0)
+    return Pair(target, draft, "demo-target", "demo-draft", device="demo", change=Change())
 
 
 def open_model(
@@ -105,7 +106,7 @@ def _llamacpp(config: EngineConfig, progress: Tell) -> Pair:
         if config.draft is not None:
             draft, token_map = _draft(config, config.draft, target, progress, notes)
         costs = _costs(config, target, draft, progress)
-        leads = None if strict else _lead_change(config, target, progress)
+        change = None if strict else _change(config, target, progress)
     except BaseException:
         for model in filter(None, (target, draft)):
             model.close()
@@ -122,7 +123,7 @@ def _llamacpp(config: EngineConfig, progress: Tell) -> Pair:
         device=target.device,
         costs=costs,
         width_limit=strict.widths.group if strict else None,
-        lead_change=leads,
+        change=change,
         notes=notes,
     )
 
@@ -174,8 +175,8 @@ def _strict(config: EngineConfig, progress: Tell) -> StrictChoice:
     return _kept(config, key, StrictChoice, measure)
 
 
-def _lead_change(config: EngineConfig, target: LlamaCppModel, progress: Tell) -> float | None:
-    """How far wide passes move the lead of a token, for the verdict on greedy answers; measured once.
+def _change(config: EngineConfig, target: LlamaCppModel, progress: Tell) -> Change | None:
+    """How far wide passes change logits, for the verdict on greedy answers; measured once.
 
     What was measured in a smaller context is measured again, as leads change more in a longer one.
     """
@@ -191,7 +192,7 @@ def _lead_change(config: EngineConfig, target: LlamaCppModel, progress: Tell) ->
         lambda: measure_widths(target, LEADS_PLAN, told),
         lambda known: len(known.contexts) >= len(contexts),
     )
-    return widths.lead_change if widths.contexts else None
+    return widths.change if widths.contexts else None
 
 
 def _costs(config: EngineConfig, target: LlamaCppModel, draft: LlamaCppModel | None, progress: Tell) -> Costs:

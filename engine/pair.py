@@ -7,6 +7,7 @@ from engine.config import CacheType, Exactness
 from engine.costs import FLAT, Costs
 from engine.events import Loaded
 from engine.model import Model
+from engine.verdict import Change
 
 
 @dataclass(slots=True)
@@ -25,8 +26,8 @@ class Pair:
     costs: Costs = FLAT
     width_limit: int | None = None
     """Most tokens a verifying pass may hold so that its logits equal single passes bit for bit; None: any."""
-    lead_change: float | None = None
-    """Most that a wide pass was seen to change the lead of the first token over the second; None: not measured."""
+    change: Change | None = None
+    """How far wide passes were seen to change logits; None: not measured."""
     load_s: float = 0.0
     notes: list[str] = field(default_factory=list)
     can_draft: bool = True

@@ -29,7 +29,7 @@ def main(tokens: int, modes: list[str]) -> None:
     """All prompts in all modes."""
     header("verdicts in normal exactness")
     loaded = engine(model_path("TARGET"), model_path("DRAFT"), n_ctx=2048)
-    print(f"threshold {loaded.pair.lead_change}")
+    print(f"the most that wide passes were seen to change: {loaded.pair.change}")
     kinds = {mode: Counter[str]() for mode in modes}
     differ, named, ties = (dict.fromkeys(modes, 0) for _ in range(3))
     for kind, prompt in FORTY:

@@ -17,7 +17,7 @@ from engine.calibration import (
     WidthPlan,
     Widths,
     candidates,
-    lead_change,
+    change,
     measure_costs,
     measure_widths,
     rounds_of,
@@ -27,6 +27,7 @@ from engine.calibration_store import CalibrationStore, Key, key_for
 from engine.calibration_text import TEXT, sample_ids
 from engine.errors import Interrupted
 from engine.model import FloatArray
+from engine.verdict import Change
 
 SHORT = (10, 50)
 
@@ -68,7 +69,7 @@ def test_other_widths_are_found_with_their_change_of_the_lead() -> None:
     widths = measure_widths(WidthLM(lambda width, _: width > 3), plan())
     assert widths.equal == (1, 2, 3)
     assert widths.group == 3
-    assert widths.lead_change == pytest.approx(0.25, abs=1e-6)
+    assert widths.change.lead == pytest.approx(0.25, abs=1e-6)
 
 
 def test_one_bit_in_one_logit_is_enough() -> None:
@@ -100,9 +101,9 @@ def test_leads_of_failed_widths_at_every_context_where_that_is_wanted() -> None:
             self.shift = 0.25 if self.length < SHORT[1] else 0.75
             return super().forward(tokens, rows)
 
-    for leads, change in ((False, 0.25), (True, 0.75)):
+    for leads, most in ((False, 0.25), (True, 0.75)):
         widths = measure_widths(Worse(lambda width, _: width == 4), plan(leads=leads))
-        assert widths.lead_change == pytest.approx(change, abs=1e-6)
+        assert widths.change.lead == pytest.approx(most, abs=1e-6)
         assert 4 not in widths.equal
         assert widths.contexts == SHORT
 
@@ -174,12 +175,14 @@ def test_rounds_cover_the_stretch_once(width: int, count: int) -> None:
     assert covered == stretch
 
 
-def test_lead_change_looks_at_the_best_two_of_either_row() -> None:
+def test_change_looks_at_the_best_two_of_either_row() -> None:
     single = np.array([[3.0, 1.0, 0.0, -9.0]], np.float32)
-    assert lead_change(single, single) == 0
-    assert lead_change(single, np.array([[2.5, 1.25, 0.0, -9.0]], np.float32)) == pytest.approx(0.75)
-    assert lead_change(single, np.array([[3.0, 1.0, 2.5, 5.0]], np.float32)) == pytest.approx(14.0)
-    assert lead_change(single, np.array([[4.0, 2.0, 1.0, -9.0]], np.float32)) == 0
+    assert change(single, single).lead == 0
+    assert change(single, np.array([[2.5, 1.25, 0.0, -9.0]], np.float32)).lead == pytest.approx(0.75)
+    assert change(single, np.array([[3.0, 1.0, 2.5, 5.0]], np.float32)).lead == pytest.approx(14.0)
+    together = change(single, np.array([[4.0, 2.0, 1.0, -9.0]], np.float32))
+    assert (together.lead, together.logit) == (0, 1)
+    assert change(single, np.array([[3.0, -1.0, 0.0, -9.0]], np.float32)).logit == 2
 
 
 @pytest.mark.parametrize(
@@ -259,7 +262,7 @@ def test_the_text_is_long_enough_and_any_vocabulary_will_do() -> None:
 
 
 KEY = Key(file="f", library="l", cpu="c", device="cpu", threads=2)
-RECORD = Widths(equal=(1, 2, 3), lead_change=0.4, contexts=(40,))
+RECORD = Widths(equal=(1, 2, 3), change=Change(lead=0.4, logit=0.7), contexts=(40,))
 TABLE = CostTable(ms={1: 24.5, 16: 106.0}, context=40)
 
 

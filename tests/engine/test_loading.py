@@ -105,13 +105,14 @@ def test_what_was_measured_in_a_small_context_is_no_verdict_on_a_large_one(targe
         told.clear()
         options = EngineConfig(target=target, n_ctx=n_ctx, threads=1, cache_dir=tmp_path / "kept")
         engine = Engine.load(options, told.append)
-        found.append((engine.pair.lead_change, any("exactness" in event.what for event in told)))
+        found.append((engine.pair.change, any("exactness" in event.what for event in told)))
         engine.close()
     (none, _), (short, _), (both, _), again = found
     assert none is None
     assert short is not None
     assert both is not None
-    assert both >= short
+    assert both.lead >= short.lead
+    assert both.logit >= short.logit
     assert again == (both, False)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from engine.backends.toy import ToyLM, ToyModel, ToyVocabulary
 from engine.calibration import WidthPlan, measure_widths
@@ -11,7 +13,7 @@ from engine.config import Sampling
 from engine.engine import Engine
 from engine.model import FloatArray
 from engine.stats import Verdict
-from engine.verdict import Leads
+from engine.verdict import Change, Leads
 from tests.fakes import FaultyModel, engine_of, fixed, last, request
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
@@ -35,7 +37,7 @@ class LeadLM(ToyModel):
 
 
 def verdict(leads: dict[int, float], length: int = 3, **options: object) -> Verdict:
-    engine = engine_of(LeadLM(leads), LeadLM(leads), lead_change=0.5)
+    engine = engine_of(LeadLM(leads), LeadLM(leads), change=Change(lead=0.5))
     return last(engine.answer_ids(PROMPT, request(GREEDY, fixed(length), **options))).verdict  # type: ignore[arg-type]
 
 
@@ -65,7 +67,7 @@ def test_a_token_drawn_after_an_end_that_was_drafted_does_not_count(length: int)
     """Where the end is the last draft of a round, its row gives one more token."""
     for answer in range(1, 10):
         model = LeadLM({answer + 1: 0.1}, answer)
-        engine = engine_of(model, LeadLM({}, answer), lead_change=0.5)
+        engine = engine_of(model, LeadLM({}, answer), change=Change(lead=0.5))
         assert last(engine.answer_ids(PROMPT, request(GREEDY, fixed(length)))).verdict.kind == "clear"
 
 
@@ -76,7 +78,7 @@ def test_a_near_tie_that_a_stop_cut_off_is_named(at: int, snapshots: int | None)
     model = LeadLM({at: 0.1})
     if snapshots is not None:
         model.kind, model.snapshots = "recurrent", snapshots
-    engine = engine_of(model, LeadLM({}), lead_change=0.5)
+    engine = engine_of(model, LeadLM({}), change=Change(lead=0.5))
     events = engine.answer_ids(PROMPT, request(GREEDY, fixed(0), stop=("abcdef"[at],)))
     for _ in range(1 + 2 * at):  # one Reading, then two events a round
         next(events)
@@ -91,7 +93,7 @@ def test_a_lead_of_the_threshold_is_clear() -> None:
 
 def test_without_drafts_all_is_identical_and_after_them_nothing_is() -> None:
     leads = {1: 0.1}
-    engine = engine_of(LeadLM(leads), LeadLM(leads), lead_change=0.5)
+    engine = engine_of(LeadLM(leads), LeadLM(leads), change=Change(lead=0.5))
     off, on = request(GREEDY, fixed(0), max_tokens=4), request(GREEDY, fixed(2), max_tokens=4)
     assert last(engine.answer_ids(PROMPT, off)).verdict.kind == "identical"
     assert last(engine.answer_ids(PROMPT, on)).verdict.near_ties == [1]
@@ -101,7 +103,7 @@ def test_without_drafts_all_is_identical_and_after_them_nothing_is() -> None:
 
 def test_only_tokens_from_the_first_wide_pass_on_are_judged() -> None:
     leads = {1: 0.1, 6: 0.1}
-    engine = engine_of(LeadLM(leads), LeadLM(leads), lead_change=0.5)
+    engine = engine_of(LeadLM(leads), LeadLM(leads), change=Change(lead=0.5))
     events = engine.answer_ids(PROMPT, request(GREEDY, fixed(0)))
     for _ in range(7):  # one Reading, then two events a round
         next(events)
@@ -116,7 +118,7 @@ def test_what_is_not_measured_or_not_greedy_is_said_so() -> None:
 
 
 def test_nothing_is_claimed_of_a_cache_that_was_moved() -> None:
-    engine = engine_of(LeadLM({}), lead_change=0.5)
+    engine = engine_of(LeadLM({}), change=Change(lead=0.5))
     off = request(GREEDY, fixed(0), max_tokens=4)
     assert last(engine.answer_ids(PROMPT, off)).verdict.kind == "identical"
     engine.context.forget(2, 4)
@@ -126,13 +128,43 @@ def test_nothing_is_claimed_of_a_cache_that_was_moved() -> None:
     assert last(engine.answer_ids(PROMPT, off)).verdict.kind == "identical"
 
 
-@pytest.mark.parametrize("penalty", [0.5, 1.0, 1.25, 2.0])
-def test_the_repetition_penalty_widens_the_threshold(penalty: float) -> None:
+LOGITS = st.floats(-20, 20)
+CHANGES = st.floats(-1, 1)
+
+
+@given(
+    logits=st.tuples(LOGITS, LOGITS),
+    changes=st.tuples(CHANGES, CHANGES),
+    used=st.tuples(st.booleans(), st.booleans()),
+    penalty=st.sampled_from([0.5, 0.9, 1.0, 1.1, 1.3, 2.0]),
+)
+def test_only_a_near_tie_can_fall_the_other_way(
+    logits: tuple[float, float], changes: tuple[float, float], used: tuple[bool, bool], penalty: float
+) -> None:
+    def lead(values: Sequence[float]) -> float:
+        first, second = (
+            (value / penalty if value > 0 else value * penalty) if old else value
+            for value, old in zip(values, used, strict=True)
+        )
+        return first - second
+
+    moved = [value + change for value, change in zip(logits, changes, strict=True)]
+    assume(all(value * after > 0 for value, after in zip(logits, moved, strict=True)))
+    change = Change(lead=abs(changes[0] - changes[1]), logit=max(map(abs, changes)))
+    sampling = Sampling(temperature=0, repeat_penalty=penalty)
+    for now, then in ((lead(logits), lead(moved)), (lead(moved), lead(logits))):
+        if now > 0 > then:
+            leads = Leads()
+            leads.note(0, [now * 0.999])
+            assert leads.verdict(change, sampling).near_ties == [0]
+
+
+def test_without_a_penalty_the_lead_alone_counts() -> None:
     leads = Leads()
     leads.note(0, [0.6, 0.4])
-    found = leads.verdict(0.5, Sampling(temperature=0, repeat_penalty=penalty))
-    assert found.threshold == 0.5 * max(penalty, 1 / penalty)
-    assert found.near_ties == ([0, 1] if found.threshold > 0.6 else [1])
+    found = leads.verdict(Change(lead=0.5, logit=3.0), Sampling(temperature=0))
+    assert (found.threshold, found.near_ties) == (0.5, [1])
+    assert Change(lead=0.5, logit=1.0).threshold(Sampling(repeat_penalty=2.0)) == 0.5 * 2 + 1.0 * (2 - 0.5)
 
 
 class Rounding(ToyLM):
@@ -150,12 +182,12 @@ def test_a_text_changes_only_at_a_place_that_the_verdict_names() -> None:
     changed = clear = 0
     for seed in range(60):
         widths = measure_widths(Rounding(24, seed=seed), WidthPlan(widths=(2, 4), contexts=(40, 250), leads=True))
-        assert 0.015 < widths.lead_change <= 0.0401
+        assert 0.015 < widths.change.lead <= 0.0401
         off, on = (
             last(
-                engine_of(
-                    Rounding(24, seed=seed), ToyLM(24, seed=seed, blur=0.1), lead_change=widths.lead_change
-                ).answer_ids(PROMPT, request(GREEDY, fixed(length), max_tokens=40))
+                engine_of(Rounding(24, seed=seed), ToyLM(24, seed=seed, blur=0.1), change=widths.change).answer_ids(
+                    PROMPT, request(GREEDY, fixed(length), max_tokens=40)
+                )
             )
             for length in (0, 3)
         )
