@@ -57,6 +57,12 @@ class StrictChoice(Frozen, frozen=True, kw_only=True):
         return f"strict exactness ({setting}): passes of up to {width} tokens, so drafts of up to {width - 1}"
 
 
+class Shift(Frozen, frozen=True, kw_only=True):
+    """Whether the cache of a model keeps right what moves up when a part before it is dropped."""
+
+    right: bool
+
+
 def load_pair(config: EngineConfig, progress: Tell) -> Pair:
     """The pair that `config` names; raises LoadFailed, PairMismatch or ConfigError."""
     started = time.perf_counter()
@@ -107,6 +113,9 @@ def _llamacpp(config: EngineConfig, progress: Tell) -> Pair:
             draft, token_map = _draft(config, config.draft, target, progress, notes)
         costs = _costs(config, target, draft, progress)
         change = None if strict else _change(config, target, progress)
+        if not strict:  # which reads again what would move
+            for model in filter(None, (target, draft)):
+                _shift(config, model, progress)
     except BaseException:
         for model in filter(None, (target, draft)):
             model.close()
@@ -193,6 +202,17 @@ def _change(config: EngineConfig, target: LlamaCppModel, progress: Tell) -> Chan
         lambda known: len(known.contexts) >= len(contexts),
     )
     return widths.change if widths.contexts else None
+
+
+def _shift(config: EngineConfig, model: LlamaCppModel, progress: Tell) -> None:
+    """Let the model shift where that is right; tried once."""
+
+    def measure() -> Shift:
+        progress(Loading(what="trying the cache, once", share=0.0))
+        return Shift(right=model.try_shift())
+
+    key = _key(config, model.file, kv=model.kv, flash_attention=model.flash_attention)
+    model.shifts = _kept(config, key, Shift, measure).right
 
 
 def _costs(config: EngineConfig, target: LlamaCppModel, draft: LlamaCppModel | None, progress: Tell) -> Costs:

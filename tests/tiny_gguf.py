@@ -43,6 +43,8 @@ class Tiny:
     """More normal tokens, so that two vocabularies differ."""
     merges: Sequence[str] = MERGES
     """What a byte-level BPE vocabulary joins, the first first."""
+    family: str = "llama"
+    """What else of the shape of llama to write: in smollm3 each fourth layer has no rotation."""
     yarn: bool = False
     """Whether rotations are scaled, in the llama family."""
     key_factor: float = 1.0
@@ -55,7 +57,7 @@ class Tiny:
 
 def write_llama(path: Path, tiny: Tiny = Tiny()) -> Path:
     """A dense model of the llama family with a byte-level BPE vocabulary and ChatML control tokens."""
-    writer = gguf.GGUFWriter(path, "llama")
+    writer = gguf.GGUFWriter(path, tiny.family)
     size = _bpe_vocabulary(writer, tiny)
     _common(writer, tiny, WIDTH // HEADS)
     if tiny.yarn:

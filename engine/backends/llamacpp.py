@@ -91,8 +91,9 @@ class LlamaCppModel:
         self.n_batch: int = min(lib.llama_n_batch(self._alive()), lib.llama_n_ubatch(self._alive()), self.n_ctx)
         self._batch = Batch(self.n_batch)
         self.reach: int | None = 0
+        self.shifts = False
+        """Whether `drop` may shift: so it is once `try_shift`, here or in a load before, has found that to be right."""
         self.reach = self._try()
-        self._shifts = self.reach is None and self.kv == "f16" and self._try_shift()
         self._clear()
         if self.reach is None:  # else a pass cut short could not be taken back, so it runs to its end
             self._set_abort(self._abort)
@@ -121,19 +122,28 @@ class LlamaCppModel:
 
     def _try(self) -> int | None:
         """See Model.reach."""
-        trial = Trial(lambda tokens: self.forward(tokens, 1)[0].copy(), self._cut, self._clear)
         try:
-            return trial.reach(self._memory.snapshots, self.n_batch)
+            return self._trial().reach(self._memory.snapshots, self.n_batch)
         except DecodeFailed as error:
             raise LoadFailed(f"{self.file.name} cannot be run, {error}") from error
         except LoadFailed as error:
             raise LoadFailed(f"{self.file.name} holds damaged weights ({error}): fetch it again") from error
 
-    def _try_shift(self) -> bool:
-        """See Memory.shifts, which weighs a cache that holds something."""
-        self._clear()
-        self.forward([0] * min(4, self.n_batch), 0)
-        return self._memory.shifts()
+    def _trial(self) -> Trial:
+        return Trial(
+            lambda tokens: self.forward(tokens, 1)[0].copy(), self._cut, self._clear, self._shift, self._memory.cells
+        )
+
+    def try_shift(self) -> bool:
+        """Set `shifts` by trying it (see Trial.shifts); empties the cache."""
+        self.shifts = False
+        try:
+            self.shifts = self._trial().shifts(self.n_batch)
+        except DecodeFailed:
+            pass  # then it cannot be relied on
+        finally:
+            self._clear()
+        return self.shifts
 
     def _alive(self) -> int:
         if self._context is None:
@@ -240,11 +250,16 @@ class LlamaCppModel:
             raise ValueError(f"cannot drop {start} to {end} of {self._length} tokens")
         if start < end == self._length:
             self.rewind(start)
-        elif start < end:
-            if not (self._shifts and self._memory.drop(start, end)):
-                raise CannotRewind("this model's cache cannot shift: what follows can only be read again")
-            self._length -= end - start
-            self._move()
+        elif start < end and not (self.shifts and self._shift(start, end)):
+            raise CannotRewind("this model's cache cannot shift: what follows can only be read again")
+
+    def _shift(self, start: int, end: int) -> bool:
+        """Do what llama.cpp calls a shift, where it can and lives; whether it was done."""
+        if self.reach is not None or self.kv != "f16" or not self._memory.drop(start, end):
+            return False
+        self._length -= end - start
+        self._move()
+        return True
 
     def _move(self) -> None:
         """Have the cells moved, by a pass that nothing can stop: a cache saved before that would be corrupt."""

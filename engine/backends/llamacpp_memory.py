@@ -4,9 +4,11 @@ The one invariant: nothing is removed or moved that llama.cpp would not do right
 which a window, or a recurrent state, is not that of the tokens that are left; so this module asks first.
 """
 
-import ctypes
+import numpy as np
 
 from engine.backends.llamacpp_library import lib
+from engine.backends.llamacpp_state import state_bytes
+from engine.model import FloatArray
 
 _WINDOW_ALONE = 1
 _BOOKKEEPING = 32
@@ -23,7 +25,6 @@ class Memory:
         """Tokens that a layer with a sliding window sees; 0: none has one."""
         self.snapshots: int = lib.llama_n_rs_seq(context)
         """States of a recurrent memory that are kept beside the present one, those after the last tokens of a pass."""
-        self._rotates = _rotates_plainly(model)
 
     @property
     def held(self) -> int:
@@ -47,13 +48,18 @@ class Memory:
         """Remove everything."""
         lib.llama_memory_clear(self._native, False)
 
-    def shifts(self) -> bool:
-        """Whether cells of 16 bits can move; to be asked while some tokens are held.
+    def cells(self) -> FloatArray:
+        """Keys and values of 16 bits, as llama.cpp lays them out, with a few words about them that are no numbers."""
+        state = state_bytes(self._context)
+        return np.nan_to_num(state[: len(state) // 2 * 2].view(np.float16).astype(np.float32), posinf=0, neginf=0)
+
+    def _moves(self) -> bool:
+        """Whether cells of 16 bits can move at all; to be asked while some tokens are held.
 
         llama.cpp ends the process when it moves a memory of two halves of which one has no layers, so both are
         weighed.  (So it does for quantized keys of some widths.)
         """
-        if not (self._rotates and lib.llama_memory_can_shift(self._native)):
+        if not lib.llama_memory_can_shift(self._native):
             return False
         if not self.window:
             return True
@@ -64,28 +70,10 @@ class Memory:
     def drop(self, start: int, end: int) -> bool:
         """Remove the tokens from `start` to `end` and mark those after them as moved: the next pass moves them.
 
-        Whether that was done; a window that is not whole any more would be left with less than it must see.
+        Whether that was done; a window that is not whole any more would be left with less than it must see.  Whether
+        it is right for this model at all is found by trying (Trial.shifts).
         """
-        if self._first > 0 or not lib.llama_memory_seq_rm(self._native, 0, start, end):
+        if self._first > 0 or not self._moves() or not lib.llama_memory_seq_rm(self._native, 0, start, end):
             return False
         lib.llama_memory_seq_add(self._native, 0, end, -1, start - end)
         return True
-
-
-def _rotates_plainly(model: int) -> bool:
-    """Whether a position is a rotation of the keys and no more.
-
-    Others are part of all that was read (learned positions), or scale the keys too (YaRN, long factors), and llama.cpp
-    would scale them again with each move.
-    """
-    scaling = f"{_metadata(model, 'general.architecture')}.rope.scaling"
-    kind, factor = (_metadata(model, f"{scaling}.{key}") for key in ("type", "attn_factor"))
-    plain = kind in ("", "none", "linear") and factor in ("", "1.000000")  # files of Phi-3 give the factor alone
-    return plain and lib.llama_model_rope_type(model) >= 0
-
-
-def _metadata(model: int, key: str) -> str:
-    """One value of the file's header; "" where it has none."""
-    buffer = ctypes.create_string_buffer(128)
-    found = lib.llama_model_meta_val_str(model, key.encode(), buffer, len(buffer))
-    return buffer.value.decode("utf-8", "replace") if found >= 0 else ""

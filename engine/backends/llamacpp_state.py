@@ -20,6 +20,8 @@ from engine.errors import LoadFailed
 _MAGIC = b"paceline-kv-1\n"
 _MOST = 1 << 16
 
+Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
+
 
 class Origin(Frozen, frozen=True):
     """What a cache was made with; two that are equal can take over each other's state."""
@@ -39,11 +41,8 @@ class _Header(Frozen, frozen=True):
 
 def save_state(context: int, path: Path, origin: Origin, length: int) -> None:
     """Write the cache of `length` tokens; the file appears whole or not at all, readable by its owner.  OSError."""
-    size = lib.llama_state_seq_get_size(context, 0)
-    data = np.empty(size, np.uint8)
-    written = lib.llama_state_seq_get_data(context, _bytes(data), size, 0)
-    payload = data[:written]
-    header = _Header(origin=origin, length=length, size=int(written), sha256=hashlib.sha256(payload.data).hexdigest())
+    payload = state_bytes(context)
+    header = _Header(origin=origin, length=length, size=len(payload), sha256=hashlib.sha256(payload.data).hexdigest())
     head = msgspec.json.encode(header)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", suffix=".part")
     try:
@@ -74,7 +73,14 @@ def load_state(context: int, path: Path, origin: Origin, n_ctx: int) -> int:
     return header.length
 
 
-def _read(path: Path) -> tuple[_Header, np.ndarray[tuple[int], np.dtype[np.uint8]]]:
+def state_bytes(context: int) -> Bytes:
+    """What llama.cpp would save of sequence 0."""
+    size = lib.llama_state_seq_get_size(context, 0)
+    data = np.empty(size, np.uint8)
+    return data[: lib.llama_state_seq_get_data(context, _bytes(data), size, 0)]
+
+
+def _read(path: Path) -> tuple[_Header, Bytes]:
     try:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
@@ -93,5 +99,5 @@ def _unusable(path: Path, why: str) -> LoadFailed:
     return LoadFailed(f"the saved cache {path.name} cannot be used, {why}: the conversation is read again")
 
 
-def _bytes(array: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> object:
+def _bytes(array: Bytes) -> object:
     return ctypes.cast(array.ctypes.data, ctypes.POINTER(ctypes.c_uint8))

@@ -324,7 +324,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Pair
     made: list[Pair] = []
 
     def pair(exact: str = "normal") -> Pair:
-        made.append(Pair(LlamaCppModel(LlamaCppOptions(path=path, n_ctx=256, threads=1)), exact=exact))  # type: ignore[arg-type]
+        model = LlamaCppModel(LlamaCppOptions(path=path, n_ctx=256, threads=1))
+        model.try_shift()
+        made.append(Pair(model, exact=exact))  # type: ignore[arg-type]
         return made[-1]
 
     yield pair  # type: ignore[misc]

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from engine.calibration_text import TEXT
@@ -96,6 +97,22 @@ def test_strict_is_measured_once_and_kept(target: Path, tmp_path: Path) -> None:
         assert answer.verdict.kind == "identical"
         assert answer.settings.exact == "strict"
         engine.close()
+
+
+@pytest.mark.parametrize(("family", "right"), [("llama", True), ("smollm3", False)])
+def test_whether_caches_shift_is_tried_once_and_kept(tmp_path: Path, family: str, right: bool) -> None:
+    """In the least context, too; strict exactness, which does not shift, says nothing of others."""
+    write_llama(tmp_path / "target.gguf", Tiny(layers=4, family=family))
+    write_llama(tmp_path / "draft.gguf", Tiny(layers=4, family=family, blur=0.1))
+    one = config(tmp_path / "target.gguf", tmp_path / "draft.gguf", cache_dir=tmp_path / "kept")
+    seen = []
+    for options in ({"exact": "strict"}, {"n_ctx": 16}, {}, {}):
+        told: list[Loading] = []
+        engine = Engine.load(msgspec.structs.replace(one, **options), told.append)
+        shifts = [model.shifts for model in (engine.pair.target, engine.pair.draft)]  # type: ignore[union-attr]
+        seen.append((shifts, sum("cache" in event.what for event in told)))
+        engine.close()
+    assert seen == [([False] * 2, 0), ([right] * 2, 2), ([right] * 2, 0), ([right] * 2, 0)]
 
 
 def test_what_was_measured_in_a_small_context_is_no_verdict_on_a_large_one(target: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_llama(folder / "flat.gguf", Tiny(layers=1))
     write_llama(folder / "yarn.gguf", Tiny(layers=1, yarn=True))
     write_llama(folder / "factor.gguf", Tiny(layers=1, key_factor=1.2))
+    write_llama(folder / "unturned.gguf", Tiny(layers=4, family="smollm3"))
     write_gemma(folder / "windows.gguf", Tiny(layers=5, template=GEMMA))
     return folder
 
@@ -34,6 +35,7 @@ def load(files: Path) -> Iterator[Open]:
     def open_model(name: str = "llama", **options: object) -> LlamaCppModel:
         path = files / f"{name}.gguf"
         opened.append(LlamaCppModel(LlamaCppOptions(**{"path": path, "n_ctx": 512, "threads": 1, **options})))
+        opened[-1].try_shift()
         return opened[-1]
 
     yield open_model

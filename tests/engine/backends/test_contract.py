@@ -65,7 +65,10 @@ def _llama(
         path = folder / "model.gguf"
         if not path.exists():
             write(path)
-        return LlamaCppModel(LlamaCppOptions(path=path, **{"n_ctx": CONTEXT, "n_batch": 128, "threads": 1, **options}))
+        chosen = {"n_ctx": CONTEXT, "n_batch": 128, "threads": 1, **options}
+        model = LlamaCppModel(LlamaCppOptions(path=path, **chosen))
+        model.try_shift()
+        return model
 
     shifts = kind == "dense" and options.get("kv", "f16") == "f16" and "yarn" not in name
     return Case(name, make, _llama_waits, kind, reach, shifts, tolerance)

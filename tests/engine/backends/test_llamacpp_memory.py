@@ -131,6 +131,7 @@ def test_a_shift_turns_keys_to_where_they_now_stand(load: Open, tmp_path: Path, 
     [
         ("yarn", {}),
         ("factor", {}),
+        ("unturned", {}),
         ("windows", {}),
         ("gemma", {"swa_full": False, "n_batch": 64}),
         ("llama", {"kv": "q8_0"}),
@@ -141,10 +142,27 @@ def test_a_shift_turns_keys_to_where_they_now_stand(load: Open, tmp_path: Path, 
 )
 def test_what_llama_cpp_shifts_wrongly_or_dies_of_is_refused(load: Open, name: str, options: dict[str, object]) -> None:
     model = load(name, **options)
+    assert not model.shifts
     feed(model, some_ids(model, 200), 50)
     with pytest.raises(CannotRewind, match="read again"):
         model.drop(10, 110)
     assert model.length == 200
+
+
+def test_a_library_that_only_says_that_it_shifts_is_found_out(load: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, other = load(), load()
+    monkeypatch.setattr(lib, "llama_memory_seq_add", lambda *_: None)
+    assert not model.try_shift()
+    np.testing.assert_allclose(model.forward(IDS, 1)[0], fresh_row(other, IDS), atol=1e-5)
+
+
+def test_nothing_shifts_that_was_not_tried(load: Open) -> None:
+    model = load()
+    model.shifts = False
+    feed(model, some_ids(model, 100), 50)
+    with pytest.raises(CannotRewind, match="read again"):
+        model.drop(10, 50)
+    assert (model.try_shift(), model.length) == (True, 0)
 
 
 def test_a_window_that_is_not_whole_does_not_shift(load: Open, tmp_path: Path) -> None:
