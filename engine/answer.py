@@ -12,7 +12,7 @@ from engine.detokenize import TextStream
 from engine.events import Origin, Reading, Round, Tokens
 from engine.forget import Prompt
 from engine.generate import CatchingUp, Clock, DraftFailed, RoundDone
-from engine.pair import Pair
+from engine.pair import OFF, Pair
 from engine.planner import Experience, Planner
 from engine.stats import Answer, CacheReceipts, Finish, Settings, StopKind, Verdict
 from engine.tally import Tally, receipt
@@ -31,9 +31,7 @@ class Run:
         prompt: Prompt,
         clock: Clock,
     ) -> None:
-        self.request, self.prompt = request, list(prompt.ids)
-        self.hole = prompt.hole
-        self._prompt = prompt
+        self.request, self.prompt = request, prompt
         seed = request.sampling.seed
         self.seed = secrets.randbits(32) if seed is None else seed
         self.rule: Rule = request.speculation.rule_for(request.sampling.seed)
@@ -63,7 +61,7 @@ class Run:
         held = self._context.target.length
         self._tally.chunk(held - self._read, self._clock())
         self._read = held
-        return Reading(model="target", reused=self._held[0], done=held, total=len(self.prompt))
+        return Reading(model="target", reused=self._held[0], done=held, total=len(self.prompt.ids))
 
     def catching_up(self, step: CatchingUp) -> Reading:
         """How far a model is in what it lacks."""
@@ -113,7 +111,7 @@ class Run:
             accepted=done.accepted,
             emitted=shown,
             ms=done.seconds * 1000,
-            context=len(self.prompt) + len(self._ids),
+            context=len(self.prompt.ids) + len(self._ids),
             plan=done.plan.why,
             speculation=done.plan.speculation,
         )
@@ -121,7 +119,7 @@ class Run:
     def end(self, finish: Finish) -> Iterator[Tokens]:
         """Bring the context to rest behind what is kept, and show what was held back."""
         self.finish = finish
-        self._context.settle(len(self.prompt) + len(self._ids))
+        self._context.settle(len(self.prompt.ids) + len(self._ids))
         if self._stop_kind != "eos":
             self._context.rest()
         if rest := self._stream.finish():
@@ -142,7 +140,7 @@ class Run:
             timings=self._tally.timings(pair.load_s, emitted),
             speculation=self._tally.speculation(self.planner, pair.width_limit, self.rule, emitted),
             verdict=self._verdict(),
-            forgotten=self._prompt.forgotten,
+            forgotten=self.prompt.forgotten,
             notes=self._notes(),
         )
 
@@ -160,9 +158,9 @@ class Run:
         )
 
     def _receipts(self) -> CacheReceipts:
-        receipts = [receipt(len(self.prompt), had, most) for had, most in zip(self._held, self._most, strict=True)]
+        receipts = [receipt(len(self.prompt.ids), had, most) for had, most in zip(self._held, self._most, strict=True)]
         return CacheReceipts(
-            prompt_tokens=len(self.prompt), target=receipts[0], draft=receipts[1] if len(receipts) > 1 else None
+            prompt_tokens=len(self.prompt.ids), target=receipts[0], draft=receipts[1] if len(receipts) > 1 else None
         )
 
     def _verdict(self) -> Verdict:
@@ -187,8 +185,8 @@ class Run:
         elif asked is not None and asked != self.planner.length:
             cut = self.planner.length
             notes.append(f"drafts of {asked} were cut to {cut}: the target's cache can take back no more")
-        if note := self._prompt.note(self._pair.target.n_ctx):
+        if note := self.prompt.note(self._pair.target.n_ctx):
             notes.append(note)
         if not self._pair.can_draft and self.request.speculation.mode != "off":
-            notes.append("speculation is off: the target's cache cannot go back over refused drafts")
+            notes.append(f"speculation is {OFF}")
         return notes

@@ -9,7 +9,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 
-from engine.errors import CannotRewind, Interrupted
+from engine.errors import CannotRewind, Interrupted, ModelError
 from engine.model import FloatArray, Model
 
 
@@ -151,7 +151,7 @@ class Context:
 
         With `shift` the caches keep what they read after them, where they can: near to a fresh reading, so the target's
         counts as `holds_moved` from `start` on.  Else a cache keeps what stands before `start` and reads the rest
-        again, which is exact.  Whatever fails, no cache counts as holding what it may not hold.
+        again, which is exact.  A cache that fails counts as empty; a ModelError of the target's is raised.
         """
         if not 0 <= start <= end <= len(self.ids):
             raise ValueError(f"cannot forget {start} to {end} of {len(self.ids)} ids")
@@ -159,13 +159,16 @@ class Context:
             return
         del self.ids[start:end]
         try:
-            shifted = [cache.drop(start, end, shift) for cache in self.caches]
+            shifted = self.target.drop(start, end, shift)
         except BaseException:
-            for cache in self.caches:
-                cache.doubt()
+            if self.draft:
+                self.draft.doubt()  # it holds what is forgotten
             raise
-        if shifted[0]:
+        if shifted:
             self._wide, self._moved = min(self._wide, start), min(self._moved, start)
+        if self.draft:
+            with contextlib.suppress(ModelError):  # then it counts as empty, and reads again
+                self.draft.drop(start, end, shift)
 
     def rest(self) -> None:
         """Leave the target one token behind the ids, as every round does, so that what comes next reads alike.

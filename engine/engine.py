@@ -20,7 +20,7 @@ from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import Interrupted, PromptTooLong
 from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading
-from engine.forget import Memory, Prompt
+from engine.forget import Horizon, Prompt
 from engine.generate import Answering, CatchingUp, Clock, DraftFailed, rounds
 from engine.noise import Noise
 from engine.pair import Pair
@@ -48,7 +48,7 @@ class Engine:
         self.context = Context(pair.target, pair.draft)
         self._clock = clock
         self._chat = Chat(pair.target.vocab)
-        self._memory = Memory(self._chat, pair.target.n_ctx)
+        self._horizon = Horizon(self._chat, pair.target.n_ctx)
         self._lookup = LookupDrafter(pair.target.vocab.eog)
         self._experience = Experience(pair.costs)
         self._planner: Planner | None = None
@@ -77,7 +77,7 @@ class Engine:
         if self._chat.stops:
             request = msgspec.structs.replace(request, stop=(*request.stop, *self._chat.stops))
         return self._answer(
-            lambda: self._memory.prompt(request.messages, request.max_tokens, self.context.ids), request
+            lambda: self._horizon.prompt(request.messages, request.max_tokens, self.context.ids), request
         )
 
     def answer_ids(self, prompt: Sequence[int], request: Request) -> Iterator[AnswerEvent]:
@@ -141,9 +141,9 @@ class Engine:
 
     def _read(self, run: Run, started: float) -> Iterator[Reading]:
         """The target reads its part of the prompt; the draft reads its own just before it is used."""
-        kept = self._forget(run.hole)
-        shared = self.context.begin(run.prompt)
-        self._lookup.begin(run.prompt, min(shared, kept))
+        kept = self._forget(run.prompt.hole)
+        shared = self.context.begin(run.prompt.ids)
+        self._lookup.begin(run.prompt.ids, min(shared, kept))
         run.begin(started)
         yield run.reading()
         for _ in self.context.read(self.context.target):
@@ -163,8 +163,8 @@ class Engine:
 
     def _answering(self, run: Run, planner: Planner) -> Answering:
         vocab = self.pair.target.vocab
-        sampler = Sampler(run.request.sampling, vocab.size, vocab.eog, len(run.prompt))
-        rule = self._rules(run.rule, run.seed, len(run.prompt))
+        sampler = Sampler(run.request.sampling, vocab.size, vocab.eog, len(run.prompt.ids))
+        rule = self._rules(run.rule, run.seed, len(run.prompt.ids))
         drafters: list[Drafter] = [self._lookup]
         if self.context.draft is not None:
             drafters.append(ModelDrafter(self.context, rule, sampler, self._cancelled.is_set))

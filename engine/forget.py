@@ -5,7 +5,7 @@ conversation is always cut alike and one that goes on never gets a turn back; an
 last question ever leaves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -53,7 +53,7 @@ class Size(NamedTuple):
     """With its answer."""
 
 
-class Memory:
+class Horizon:
     """What a model still sees of conversations of any length."""
 
     def __init__(self, chat: Chat, n_ctx: int) -> None:
@@ -69,16 +69,22 @@ class Memory:
         """
         system, turns = split(messages)
         room = room_for(max_tokens, self._n_ctx)
-        ids, gone = self._ids(system, turns), 0
-        while not 0 < len(ids) <= self._n_ctx - room and gone < len(turns) - 1:
-            sizes = [self._size(turn) for turn in turns]
-            gone = max(gone + 1, cut(self._head(system), sizes, self._n_ctx, room))
+        for gone in self._cuts(system, turns, room):
             ids = self._ids(system, turns[gone:])
+            if 0 < len(ids) <= self._n_ctx - room:
+                break
         if len(ids) >= self._n_ctx:
             raise PromptTooLong(len(ids), self._n_ctx)
         before, self._gone = self._gone, gone
         found = hole(self._ids(system, turns[before:]), ids, held) if before < gone else None
         return Prompt(ids, sum(map(len, turns[:gone])), gone, found)
+
+    def _cuts(self, system: Messages, turns: Sequence[Messages], room: int) -> Iterator[int]:
+        """How many turns may have to leave: none, else as many as `cut` says, else one more and so on."""
+        yield 0
+        if len(turns) > 1:
+            least = cut(self._head(system), [self._size(turn) for turn in turns], self._n_ctx, room)
+            yield from range(max(1, least), len(turns))
 
     def _ids(self, system: Messages, turns: Sequence[Messages]) -> list[int]:
         """The prompt with these turns; empty where they are more than the template can take in at once."""

@@ -66,7 +66,7 @@ class MappedModel:
         if ends[-1] > self.inner.n_ctx:
             raise DecodeFailed(
                 f"the draft's context of {self.inner.n_ctx:,} tokens is full ({start:,} + {ends[-1] - start:,}): "
-                "start with a larger --ctx"
+                "take a larger --ctx if the draft was trained for one, else another draft"
             )
         self._stopped.clear()
         try:

@@ -9,6 +9,9 @@ from engine.events import Loaded
 from engine.model import Model
 from engine.verdict import Change
 
+OFF = "off: the target's cache cannot go back over refused drafts"
+"""Why a pair whose target has no reach never drafts."""
+
 
 @dataclass(slots=True)
 class Pair:
@@ -40,7 +43,7 @@ class Pair:
         elif reach:
             most = f"drafts are of {reach} tokens at most: the target's cache can take back no more"
         else:
-            most = "speculation is off: the target's cache cannot go back over refused drafts"
+            most = f"speculation is {OFF}"
         if most:
             self.notes.append(f"{most}; a turn that changes what was said before is read from the start of the chat")
         if reach != 0 and self.draft is not None and self.draft.reach is not None:

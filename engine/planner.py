@@ -12,6 +12,7 @@ from engine.acceptance import Acceptance
 from engine.config import MAX_DRAFT, Speculation
 from engine.costs import FLAT, Cost, Costs, LiveCosts, Spent
 from engine.drafters import Offer
+from engine.pair import OFF
 
 MARGIN = 1.1
 """An expected gain below this is not worth the risk of a wrong estimate."""
@@ -101,7 +102,7 @@ class Planner:
         if self._width_limit == 1:
             return Plan(None, "off: no wider pass equals a single one bit for bit here", now)
         if not self._longest:
-            return Plan(None, "off: the target's cache cannot go back over refused drafts", now)
+            return Plan(None, OFF, now)
         limit = min(room, self._longest, MAX_DRAFT if now.length is None else now.length)
         if limit < 1:
             return Plan(None, "off: no room for a draft", now)

@@ -52,9 +52,9 @@ class LlamaCppVocabulary:
         self._attributes = [lib.llama_vocab_get_attr(vocab, token) for token in range(self.columns)]
         template = lib.llama_model_chat_template(model, None)
         self.chat_template: str | None = None if template is None else template.decode("utf-8", "replace")
-        self.bos: int | None = lib.llama_vocab_bos(vocab) if lib.llama_vocab_get_add_bos(vocab) else None
-        eos: int = lib.llama_vocab_eos(vocab)
-        self.eos = eos if eos >= 0 else None
+        bos, eos = (token if token >= 0 else None for token in (lib.llama_vocab_bos(vocab), lib.llama_vocab_eos(vocab)))
+        self.bos: int | None = bos if lib.llama_vocab_get_add_bos(vocab) else None
+        self.eos: int | None = eos
 
     def invalidate(self) -> None:
         """The model is about to be freed: from here on every use is an error instead of a crash."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.backends.toy import Kind, ToyLM
 from engine.context import Cache, Context, common_prefix
-from engine.errors import DecodeFailed, EngineError, Interrupted, ModelError
+from engine.errors import CannotRewind, DecodeFailed, EngineError, Interrupted
 from tests.fakes import FaultyModel
 
 IDS = st.lists(st.integers(0, 3), min_size=1, max_size=40)
@@ -188,6 +188,28 @@ def test_what_is_forgotten_is_not_read_again_where_the_cache_can_shift(kind: Kin
     assert context.holds_wide == moved
 
 
+@pytest.mark.parametrize("error", [DecodeFailed, CannotRewind, RuntimeError])
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("shift", [True, False])
+def test_a_draft_that_cannot_forget_reads_again_alone(error: type[Exception], after: bool, shift: bool) -> None:
+    draft = FaultyModel(toy(), error=lambda: error("x"), after=after and error is not CannotRewind)
+    context = Context(toy(), draft)  # type: ignore[arg-type]
+    ids = [i * 7 % 4 for i in range(30)]
+    context.begin(ids)
+    for cache in context.caches:
+        list(context.read(cache))
+    draft.breaks = "drop" if shift else "rewind"
+    with suppress(RuntimeError):
+        context.forget(4, 10, shift)
+    assert context.target.length == (23 if shift else 4)
+    assert context.holds_moved == shift
+    assert context.draft is not None
+    assert context.draft.length == (4 if shift and error is CannotRewind else 0)
+    for cache in context.caches:
+        list(context.read(cache))
+        assert cache.model._cells == context.ids[:-1]  # type: ignore[attr-defined]
+
+
 def test_a_hole_in_what_was_not_read_costs_nothing() -> None:
     model = FaultyModel(toy())
     context = Context(model)  # type: ignore[arg-type]
@@ -226,24 +248,6 @@ def test_a_hole_out_of_range_is_refused(start: int, end: int) -> None:
     with pytest.raises(ValueError, match="cannot forget"):
         context.forget(start, end)
     assert len(context.ids) == 6
-
-
-def test_a_drop_that_fails_in_the_draft_makes_both_caches_read_again() -> None:
-    draft = FaultyModel(toy(), error=lambda: ModelError("broken"), breaks="drop")
-    context = Context(toy(), draft)  # type: ignore[arg-type]
-    context.begin([i % 4 for i in range(20)])
-    for cache in context.caches:
-        list(context.read(cache))
-    assert context.draft
-    with pytest.raises(ModelError):
-        context.draft.drop(5, 9, shift=True)
-    assert context.draft.length == 0
-    draft.breaks = "drop"
-    list(context.read(context.draft))
-    with pytest.raises(ModelError):
-        context.forget(5, 9)
-    assert [cache.length for cache in context.caches] == [0, 0]
-    assert len(context.ids) == 16
 
 
 @pytest.mark.parametrize(("kind", "snapshots"), KINDS)

@@ -12,7 +12,7 @@ from engine.backends.toy import ToyLM
 from engine.config import Message, Request, Sampling, Speculation
 from engine.engine import Engine
 from engine.errors import PromptTooLong
-from engine.forget import Memory, Prompt, Size, cut, hole, room_for, split
+from engine.forget import Horizon, Prompt, Size, cut, hole, room_for, split
 from engine.pair import Pair
 from engine.prompt import Chat
 from engine.stats import Answer
@@ -120,7 +120,7 @@ def test_what_the_model_sees_is_the_system_prompt_and_the_last_turns_that_fit(
 ) -> None:
     vocab = FakeVocabulary(control=CONTROL, eog=("</s>",), bos="<s>", chat_template=template)
     chat = Chat(vocab)
-    memory = Memory(chat, n_ctx)
+    horizon = Horizon(chat, n_ctx)
     room = room_for(max_tokens, n_ctx)
     head = [system("be kind")] if told else []
     rest: list[Message] = []
@@ -129,15 +129,15 @@ def test_what_the_model_sees_is_the_system_prompt_and_the_last_turns_that_fit(
         rest.append(user(question))
         if (alone := len(chat.ids([*head, rest[-1]]))) >= n_ctx:
             with pytest.raises(PromptTooLong, match=f"{alone} tokens and the context holds {n_ctx}"):
-                memory.prompt([*head, *rest], max_tokens)
+                horizon.prompt([*head, *rest], max_tokens)
             return
-        prompt = memory.prompt([*head, *rest], max_tokens)
+        prompt = horizon.prompt([*head, *rest], max_tokens)
         assert gone <= prompt.forgotten == 2 * prompt.turns
         gone = prompt.forgotten
         assert list(prompt.ids) == chat.ids([*head, *rest[gone:]])
         assert len(prompt.ids) + room <= n_ctx or gone == len(rest) - 1
         assert (gone > 0) == (len(rest) > 1 and len(chat.ids([*head, *rest])) + room > n_ctx)
-        assert Memory(chat, n_ctx).prompt([*head, *rest], max_tokens) == prompt
+        assert Horizon(chat, n_ctx).prompt([*head, *rest], max_tokens) == prompt
         text = f"<think>{answer}</think>{answer}" if thought else answer
         rest.append(said(text, vocab.tokenize(text)))
 
@@ -240,7 +240,7 @@ def test_lookup_forgets_what_left_even_if_more_was_said_since_than_left() -> Non
     engine = engine_of(ToyLM(16))
     first = last(engine.answer_ids([1, 2, 3, 4, 5], request(max_tokens=20)))
     kept = [1, 2, 4, 5, *first.ids, 6]
-    engine._memory.prompt = lambda *_: Prompt(kept, 1, 1, (2, 3))  # type: ignore[method-assign]
+    engine._horizon.prompt = lambda *_: Prompt(kept, 1, 1, (2, 3))  # type: ignore[method-assign]
     answer = last(engine.answer(request(None, fixed(3))))
     assert answer.cache.target.read == 2
     assert answer.ids == fresh(kept, request(), lambda: ToyLM(16))
@@ -251,7 +251,7 @@ def test_a_talk_too_long_for_its_template_at_once_goes_on() -> None:
     template = "{% if messages|length > 9 %}{{ 'a' * 10**9 }}{% endif %}" + CHATML
     vocab = FakeVocabulary(chat_template=template)
     messages = [user("hi"), *[said("yes"), user("more")] * 8]
-    prompt = Memory(Chat(vocab), 300).prompt(messages, 40)
+    prompt = Horizon(Chat(vocab), 300).prompt(messages, 40)
     assert len(prompt.ids) + 40 <= 300
     assert 0 < prompt.forgotten < len(messages) - 1
 
@@ -259,11 +259,11 @@ def test_a_talk_too_long_for_its_template_at_once_goes_on() -> None:
 def test_a_turn_too_long_for_its_template_leaves() -> None:
     """It was refused when it was asked; the chat is not lost with it."""
     long = "{% for message in messages %}{% if message.content|length > 99 %}{{ 'a' * 10**9 }}{% endif %}{% endfor %}"
-    memory = Memory(Chat(FakeVocabulary(chat_template=long + CHATML)), 300)
+    horizon = Horizon(Chat(FakeVocabulary(chat_template=long + CHATML)), 300)
     messages = [system("be kind"), user("hi"), said("yes"), user("x" * 100)]
     with pytest.raises(TemplateExhausted):
-        memory.prompt(messages, 40)
-    assert memory.prompt([*messages, user("more")], 40).forgotten == 3
+        horizon.prompt(messages, 40)
+    assert horizon.prompt([*messages, user("more")], 40).forgotten == 3
 
 
 @pytest.mark.parametrize("kind", ["sliding", "recurrent"])

@@ -104,7 +104,7 @@ def test_the_context_counts_what_the_draft_needs() -> None:
     model.forward([0] * 10, 0)  # pairs of letters behind an opening token
     assert model.n_ctx == 10 + int((41 - 21) / 2.1)
     model.forward([0] * 9, 0)
-    with pytest.raises(DecodeFailed, match="41 tokens is full"):
+    with pytest.raises(DecodeFailed, match=r"41 tokens is full.*--ctx if the draft was trained for one, else another"):
         model.forward([0, 0], 0)
     assert model.length == 19
     model.forward([0], 0)

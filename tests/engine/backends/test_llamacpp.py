@@ -13,6 +13,7 @@ from engine.backends.llamacpp_library import (
     cpu_features,
     gpu_name,
     gpu_offload,
+    lib,
     library_version,
     quantize,
     reason,
@@ -216,6 +217,13 @@ def test_a_saved_cache_is_private_and_whole(load: Open, tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["cache"]
     with pytest.raises(OSError):
         load().save(tmp_path / "no such folder" / "cache")
+
+
+@pytest.mark.parametrize("role", ["bos", "eos"])
+def test_a_token_that_a_file_lacks_is_none(load: Open, monkeypatch: pytest.MonkeyPatch, role: str) -> None:
+    """Though the file wants prompts to be opened."""
+    monkeypatch.setattr(lib, f"llama_vocab_{role}", lambda _: -1)
+    assert getattr(load("gemma").vocab, role) is None
 
 
 def test_the_vocabulary_of_a_chat_model(load: Open) -> None:
