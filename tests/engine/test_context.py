@@ -210,6 +210,20 @@ def test_a_draft_that_cannot_forget_reads_again_alone(error: type[Exception], af
         assert cache.model._cells == context.ids[:-1]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("shift", [True, False])
+def test_where_the_target_cannot_forget_both_caches_read_again(shift: bool) -> None:
+    target = FaultyModel(toy(), error=lambda: DecodeFailed("x"))
+    context = Context(target, toy())  # type: ignore[arg-type]
+    context.begin([i * 7 % 4 for i in range(30)])
+    for cache in context.caches:
+        list(context.read(cache))
+    target.breaks = "drop" if shift else "rewind"
+    with pytest.raises(DecodeFailed):
+        context.forget(4, 10, shift)
+    assert [cache.length for cache in context.caches] == [0, 0]
+    assert len(context.ids) == 24
+
+
 def test_a_hole_in_what_was_not_read_costs_nothing() -> None:
     model = FaultyModel(toy())
     context = Context(model)  # type: ignore[arg-type]
