@@ -109,6 +109,19 @@ def kept_share(rule: Rule, target: Distribution, draft: Distribution) -> float:
     return float(np.minimum(ours, theirs).sum()) if rule == "rejection" else _agreement(ours, theirs)
 
 
+def redraw_bias(target: Distribution, draft: Distribution) -> float:
+    """How much a rule shows that draws from the target once more after a refusal: its chi-square, by answer.
+
+    Such a rule emits min(p, q) + (1 - kept) p in place of p.  0 where draft and target agree or have nothing in
+    common, and where the target is certain: there no wrong rule of this kind shows.
+    """
+    ours, theirs = _aligned(target, draft)
+    ours, theirs = ours[ours > 0], theirs[ours > 0]
+    least = np.minimum(ours, theirs)
+    kept = float(least.sum())
+    return float(((least - kept * ours) ** 2 / ours).sum()) + kept**2 * (1.0 - float(ours.sum()))
+
+
 def _aligned(target: Distribution, draft: Distribution) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """The probabilities of the tokens that both allow, float64 [n] each; what one rules out is never kept."""
     ours, theirs = (np.arange(row.probs.size) if row.ids is None else row.ids for row in (target, draft))

@@ -11,23 +11,23 @@ from engine.config import Rule, Sampling
 from engine.engine import Engine, Rules, lossless
 from engine.errors import ModelError
 from engine.experiments.prove_count import Case, Side, count
-from engine.experiments.prove_plan import Plan, Prompt, Setting, closest_to_half, prompts, settings
-from engine.experiments.prove_records import Compared, Counted, DraftKind, Report, Working
+from engine.experiments.prove_plan import Plan, Prompt, Setting, prompts, settings
+from engine.experiments.prove_records import LEVEL, Compared, Counted, DraftKind, Report, Working
 from engine.experiments.prove_text import compare_texts
 from engine.experiments.replay import Replayed, Rows, noise
 from engine.experiments.sabotage import sabotaged
 from engine.pair import Pair
 
 RULES: tuple[Rule, ...] = ("rejection", "coupled")
-STAND_IN_NOISE = 1.0
+STAND_IN_NOISE = 1.5
 """Logits by which the target's rows are blurred where it has to be its own draft."""
 _SEEDS = 2**24
 """How far apart the seeds of two tests begin."""
 
+Event = Working | Counted | Compared | Report
 
-def prove(
-    pair: Pair, plan: Plan | None = None, rules: Rules = lossless
-) -> Iterator[Working | Counted | Compared | Report]:
+
+def prove(pair: Pair, plan: Plan | None = None, rules: Rules = lossless) -> Iterator[Event]:
     """Test a loaded pair with these rules; the last event is the Report.  ModelError where nothing can be drafted."""
     if not pair.can_draft:
         raise ModelError("nothing is drafted with this model, so there is nothing to prove: take another pair")
@@ -69,8 +69,8 @@ class _Counting:
     def __init__(self, pair: Pair, plan: Plan, rules: Rules) -> None:
         self._plan = plan
         self._vocab = pair.target.vocab
-        self._prompts = prompts(self._vocab)
-        if not self._prompts:
+        self._prompts = {setting: prompts(self._vocab, setting.conversations) for setting in plan.settings}
+        if not all(self._prompts.values()):
             raise ModelError("this model's prompts hold nothing twice, so lookup cannot be tested: take another model")
         self._rows = [Rows(model) for model in (pair.target, pair.draft) if model is not None]
         self._sides = [_side(pair, self._rows, draft, rules) for draft in (None, self._draft())]
@@ -79,7 +79,7 @@ class _Counting:
         """The draft model, or the target itself with its logits blurred, where there is none."""
         if len(self._rows) > 1:
             return Replayed(self._rows[1])
-        columns = self._rows[0].after(self._prompts[0].ids).size
+        columns = self._rows[0].after([0]).size
         return Replayed(self._rows[0], noise(0, columns, STAND_IN_NOISE))
 
     def run(self) -> Iterator[Working | Counted]:
@@ -94,16 +94,16 @@ class _Counting:
                         yield event
                     else:
                         yield Working(what="counting answers", share=(done + event / setting.rounds) / total)
-            for rows in self._rows:  # a row is as wide as the vocabulary, and each setting asks for others
-                rows.forget({prompt.ids for prompt in self._prompts})
+            for rows in self._rows:  # a row is as wide as the vocabulary, and each test asks for others
+                rows.forget({prompt.ids for known in self._prompts.values() for prompt in known})
 
     def _choose(self, setting: Setting, side: Side) -> tuple[Sampling, Prompt]:
-        """The prompt on which a draft is as likely to be refused as to be kept."""
-        size = self._vocab.size
-        options = [
-            (setting.sampling(self._rows[0].after(prompt.ids)[:size], prompt.guess), prompt) for prompt in self._prompts
-        ]
-        return options[closest_to_half([side.kept_share("rejection", *option) for option in options])]
+        """The prompt on which a wrong rule would show most."""
+        options = []
+        for prompt in self._prompts[setting]:
+            row = self._rows[0].after(prompt.ids)[: self._vocab.size]
+            options.append((setting.sampling(row, prompt.guess), prompt))
+        return max(options, key=lambda option: side.shows(*option))
 
 
 def _side(pair: Pair, rows: Sequence[Rows], draft: Replayed | None, rules: Rules) -> Side:

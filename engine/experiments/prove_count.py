@@ -14,7 +14,7 @@ import numpy as np
 from engine.config import Request, Rule, Sampling, Speculation
 from engine.engine import Engine
 from engine.events import Finished, Round
-from engine.experiments.goodness import Fit, fit, fit_share, kept_share
+from engine.experiments.goodness import Fit, fit, fit_share, kept_share, redraw_bias
 from engine.experiments.prove_plan import Prompt, Setting
 from engine.experiments.prove_records import Counted, DraftKind
 from engine.experiments.replay import Replayed
@@ -42,9 +42,16 @@ class Side:
 
     def kept_share(self, rule: Rule, sampling: Sampling, prompt: Prompt) -> float:
         """How often this rule should keep the first draft behind the prompt."""
+        return kept_share(rule, *self._first(sampling, prompt))
+
+    def shows(self, sampling: Sampling, prompt: Prompt) -> float:
+        """How well the first token behind the prompt shows a wrong rule."""
+        return redraw_bias(*self._first(sampling, prompt))
+
+    def _first(self, sampling: Sampling, prompt: Prompt) -> tuple[Distribution, Distribution]:
+        """What the first token is drawn from, by the target and by the drafter."""
         target = distribution(self.target, sampling, prompt)
-        draft = one_hot(prompt.guess) if self.draft is None else distribution(self.draft, sampling, prompt)
-        return kept_share(rule, target, draft)
+        return target, one_hot(prompt.guess) if self.draft is None else distribution(self.draft, sampling, prompt)
 
 
 @dataclass(frozen=True, slots=True)

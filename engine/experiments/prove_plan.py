@@ -1,8 +1,8 @@
 """What a proof tries: settings of its own, and conversations whose next words have been said before in them.
 
 The lookup drafter has something to offer at the very first token of each answer, since the assistant has begun one
-before.  Which conversation a setting is tried on is decided by the models at hand: the one in which a draft is as
-likely to be refused as to be kept.
+before.  Which of its conversations a setting is tried on is decided by the models at hand: a wrong rule shows where
+drafts are refused as often as kept and where the target is not certain.
 """
 
 import math
@@ -28,6 +28,18 @@ CONVERSATIONS = (
     ("Why is the sky blue?", "The sky is blue because the air scatters blue light most.", "Why is the sea salty?"),
 )
 """User and assistant in turns, the user last."""
+REPEATING = (
+    ("Say no five times.", "no no no no no", "Say no many times."),
+    ("Repeat the word la.", "la la la la la la", "Repeat it again."),
+    ("Laugh.", "ha ha ha ha ha ha", "Laugh again."),
+)
+"""The same, where answers use a token again at once: or penalties on what an answer has used would never show."""
+TEXTS = (
+    ("Tell me a short story about a lighthouse keeper who finds a letter.",),
+    ("Write a Python function that returns the longest word of a text, then explain it.",),
+    ("Copy this, word for word: the harbour wakes before the town does, and the boats come back low in the water.",),
+)
+"""What is compared as text: answers of some length."""
 OPEN = Sampling(top_k=0, top_p=1.0, min_p=0.0)
 """Nothing filtered."""
 
@@ -51,6 +63,7 @@ class Setting:
     length: int
     judged: int
     rounds: int
+    conversations: Sequence[Sequence[str]] = CONVERSATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +71,11 @@ class Plan:
     """All that a proof does."""
 
     settings: Sequence[Setting]
-    prompts: int = 3
-    """Conversations that are compared as text, and tokens of each answer."""
+    texts: Sequence[Sequence[str]] = TEXTS
     tokens: int = 48
+    """Of each answer that is compared as text."""
     lengths: Sequence[int] = (1, 2, 5)
+    """Fixed lengths of drafts there, beside auto."""
 
     @property
     def tests(self) -> int:
@@ -71,18 +85,18 @@ class Plan:
     @property
     def threshold(self) -> float:
         """The least p-value that passes: the level is shared evenly among the tests (Bonferroni)."""
-        return LEVEL / self.tests
+        return LEVEL / max(1, self.tests)
 
 
 def settings(rounds: int = 3000) -> tuple[Setting, ...]:
     """The settings of a proof.  Where nothing is filtered the tokens are too many for pairs of them to be counted."""
     hot = replace(OPEN, temperature=1.5, top_k=5)
-    used = replace(OPEN, temperature=1.0, top_k=4, repeat_penalty=1.3, frequency_penalty=0.5)
+    used = replace(OPEN, temperature=1.0, top_k=4, repeat_penalty=1.3, repeat_last=12, frequency_penalty=0.5)
     return (
         Setting("the defaults", lambda _row, _guess: Sampling(), 1, 2, rounds),
         Setting("T 1, no filters", lambda _row, _guess: replace(OPEN, temperature=1.0), 1, 1, rounds),
         Setting("T 1.5, top-k 5", lambda _row, _guess: hot, 2, 3, rounds),
-        Setting("T 1, top-k 4, repeat 1.3, frequency 0.5", lambda _row, _guess: used, 2, 3, rounds),
+        Setting("T 1, top-k 4, repeat 1.3 over 12, frequency 0.5", lambda _row, _guess: used, 2, 3, rounds, REPEATING),
         Setting("T 1, top-k 8, top-p 0.9, logit bias", _biased, 1, 2, rounds),
     )
 
@@ -94,10 +108,10 @@ def _biased(row: FloatArray, guess: int) -> Sampling:
     return Sampling(temperature=1.0, top_k=8, top_p=0.9, min_p=0.0, logit_bias=bias)
 
 
-def prompts(vocab: Vocabulary) -> list[Prompt]:
-    """Every conversation as this model reads it, those apart behind which lookup has nothing to offer."""
+def prompts(vocab: Vocabulary, conversations: Sequence[Sequence[str]]) -> list[Prompt]:
+    """Conversations as this model reads them, those apart behind which lookup has nothing to offer."""
     chat, found = Chat(vocab), []
-    for turns in CONVERSATIONS:
+    for turns in conversations:
         ids = chat.ids(messages(turns))
         if (guess := first_guess(vocab, ids)) is not None:
             found.append(Prompt(turns[-1], tuple(ids), guess))
@@ -117,8 +131,3 @@ def first_guess(vocab: Vocabulary, ids: Sequence[int]) -> int | None:
     lookup.begin(ids, 0)
     lookup.offer(ids, 1)
     return next((proposal.token for proposal in lookup.propose(1)), None)
-
-
-def closest_to_half(shares: Sequence[float]) -> int:
-    """The place of the share that is nearest one half, the first of several."""
-    return min(range(len(shares)), key=lambda place: abs(shares[place] - 0.5))

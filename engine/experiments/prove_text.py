@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from engine.config import Request, Sampling, Speculation
 from engine.engine import Engine
 from engine.events import Finished
-from engine.experiments.prove_plan import CONVERSATIONS, Plan, messages
+from engine.experiments.prove_plan import Plan, messages
 from engine.experiments.prove_records import Compared, Difference, Working
 from engine.stats import Answer
 
@@ -26,14 +26,14 @@ def compare_texts(engine: Engine, plan: Plan) -> Iterator[Working | Compared]:
         off: list[Answer] = []
         for way in (OFF, *ways):
             answers: list[Answer] = []
-            for turns in CONVERSATIONS[-plan.prompts :]:
-                yield Working(what="comparing texts", share=(done + len(answers) / plan.prompts) / parts)
+            for turns in plan.texts:
+                yield Working(what="comparing texts", share=(done + len(answers) / len(plan.texts)) / parts)
                 answers.append(_answer(engine, turns, sampling, way, plan.tokens))
             done += 1
             if way is OFF:
                 off = answers
             else:
-                yield _compared(engine, name, way, off, answers)
+                yield _compared(engine, name, way, list(zip(plan.texts, off, answers, strict=True)))
 
 
 def _lengths(engine: Engine, plan: Plan) -> list[int]:
@@ -51,17 +51,19 @@ def _answer(engine: Engine, turns: Sequence[str], sampling: Sampling, way: Specu
     return last.answer
 
 
-def _compared(engine: Engine, sampling: str, way: Speculation, off: Sequence[Answer], on: Sequence[Answer]) -> Compared:
-    pairs = list(zip(CONVERSATIONS[-len(off) :], off, on, strict=True))
-    differ = [(turns[-1], a, b) for turns, a, b in pairs if (a.ids, a.text) != (b.ids, b.text)]
+def _compared(
+    engine: Engine, sampling: str, way: Speculation, answers: Sequence[tuple[Sequence[str], Answer, Answer]]
+) -> Compared:
+    """`answers` are conversations, each with its answer without drafts and the one with them."""
+    differ = [(turns[-1], off, on) for turns, off, on in answers if (off.ids, off.text) != (on.ids, on.text)]
     return Compared(
         sampling=sampling,
         mode="auto" if way.length is None else str(way.length),
-        prompts=len(pairs),
-        tokens=sum(len(answer.ids) for answer in off),
-        equal=len(pairs) - len(differ),
-        drafted=sum(answer.speculation.drafted for answer in on),
-        accepted=sum(answer.speculation.accepted for answer in on),
+        prompts=len(answers),
+        tokens=sum(len(off.ids) for _, off, _ in answers),
+        equal=len(answers) - len(differ),
+        drafted=sum(on.speculation.drafted for _, _, on in answers),
+        accepted=sum(on.speculation.accepted for _, _, on in answers),
         difference=_difference(engine, *differ[0]) if differ else None,
         passed=not differ,
     )

@@ -191,9 +191,9 @@ def test_a_hyphen_that_is_a_value_is_left_alone(home: Path) -> None:
 def test_all_options_without_a_value_are_known() -> None:
     from typing import get_type_hints
 
-    from app.commands import ask, doctor, models
+    from app.commands import ask, doctor, models, prove
 
-    hints = [get_type_hints(f) for f in (Settings, ask.ask, doctor.doctor, models.list_models)]
+    hints = [get_type_hints(f) for f in (Settings, ask.ask, doctor.doctor, models.list_models, prove.prove)]
     flags = {f"--{name}" for hint in hints for name, kind in hint.items() if kind in (bool, bool | None)}
     assert flags | {"--debug", "--help", "--version"} == cli.FLAGS
 
@@ -267,7 +267,7 @@ def test_the_version_needs_nothing_slow(home: Path) -> None:
     assert not home.exists()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["models", "--help"], ["doctor", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in cli.COMMANDS)])
 def test_help_is_there(home: Path, arguments: list[str]) -> None:
     said = paceline(home, *arguments)
     assert (said.code, said.errors) == (0, "")
