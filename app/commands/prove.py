@@ -82,6 +82,7 @@ def _run(config: "EngineConfig", sabotage: bool, lines: Lines | None) -> "Report
 
     with Progress(sys.stderr) as progress:
         loaded = load_pair(config, lambda loading: progress.show(loading.what, loading.share))
+        progress.notes(loaded.notes)
         with closing(loaded):
             for event in tests(loaded, rules=sabotaged if sabotage else lossless):
                 if isinstance(event, Working):

@@ -1,5 +1,6 @@
 """A proof of losslessness as lines for people: a table that grows test by test, and the verdict below it."""
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -40,6 +41,11 @@ class Progress:
         elif not self._live and what != self._what:
             self._write(f"paceline: {sanitize(what)}\n")
         self._what = what
+
+    def notes(self, notes: Sequence[str]) -> None:
+        """Tell what was found while loading."""
+        self.clear()
+        self._write("".join(f"paceline: {sanitize(note)}\n" for note in notes))
 
     def clear(self) -> None:
         """Make room for a result."""

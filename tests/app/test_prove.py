@@ -70,7 +70,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     def load(config: EngineConfig, progress: Callable[[Loading], None]) -> Pair:
         configs.append(config)
         progress(Loading(what="measuring exactness, once", share=0.5))
-        return Pair(ToyLM(6, seed=3, eog=[5]), target_name=config.target_name, exact=config.exact)
+        return Pair(ToyLM(6, seed=3, eog=[5]), target_name=config.target_name, exact=config.exact, notes=["a price"])
 
     monkeypatch.setattr(loading, "load_pair", load)
     monkeypatch.setattr(proof, "settings", lambda: settings(400)[2:3])
@@ -101,7 +101,7 @@ def test_what_is_right_passes_line_by_line(run: Run) -> None:
     assert lines[-1].startswith("passed: ")
     assert max(map(len, lines[:-2])) <= 80
     assert errors.splitlines() == [
-        f"paceline: {what}" for what in ("measuring exactness, once", "counting answers", "comparing texts")
+        f"paceline: {what}" for what in ("measuring exactness, once", "a price", "counting answers", "comparing texts")
     ]
 
 
