@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from engine.experiments.goodness import RARE, Fit, fit, fit_share, kept_share, upper_gamma
+from engine.experiments.goodness import RARE, Fit, fit, fit_share, kept_share, redraw_bias, upper_gamma
 from engine.sampling import Distribution
 from tests.engine.rows import dense
 
@@ -105,3 +105,21 @@ def test_shares_of_kept_drafts_are_those_of_the_formulas(seed: int, sparse: tupl
     assert coupled <= rejection + 1e-12
     for rule in ("rejection", "coupled"):
         assert kept_share(rule, rows["target"], rows["target"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bias_of_drawing_again_is_the_chi_square_of_what_it_emits(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    target, draft = (generator.dirichlet(np.full(30, 0.5)) * (generator.random(30) < 0.7) for _ in range(2))
+    target, draft = target / target.sum(), draft / draft.sum()
+    emitted = np.minimum(target, draft) + (1 - np.minimum(target, draft).sum()) * target
+    wanted = ((emitted - target)[target > 0] ** 2 / target[target > 0]).sum()
+    ids = np.flatnonzero(draft)
+    for row in (Distribution(draft, None), Distribution(draft[ids], ids)):
+        assert redraw_bias(Distribution(target, None), row) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_where_target_and_draft_agree_and_where_the_target_is_certain_nothing_shows() -> None:
+    for target, draft in ((row(0.5, 0.5), row(0.5, 0.5)), (row(0.0, 1.0), row(0.7, 0.3)), (row(0, 1), row(1, 0))):
+        assert redraw_bias(target, draft) == pytest.approx(0)
+    assert redraw_bias(row(0.5, 0.5), row(1.0, 0.0)) == pytest.approx(0.25)

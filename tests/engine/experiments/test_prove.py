@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,21 @@ def test_texts_that_differ_are_told_with_the_place() -> None:
 def test_lengths_that_strict_exactness_forbids_are_left_out(limit: int | None, modes: set[str]) -> None:
     events = list(prove(pair(width_limit=limit), Plan((), texts=TEXTS[:1], tokens=4)))
     assert {event.mode for event in events if isinstance(event, Compared)} == modes
+
+
+def test_lengths_over_which_the_cache_cannot_go_back_are_left_out() -> None:
+    class Short(ToyLM):
+        reach = 1
+
+    events = list(prove(pair(model=Short, width_limit=3), Plan((), texts=TEXTS[:1], tokens=4)))
+    assert {event.mode for event in events if isinstance(event, Compared)} == {"1", "auto"}
+
+
+def test_no_two_tests_share_their_seeds() -> None:
+    report = report_of(plan=Plan((HOT, replace(HOT, name="hot again")), texts=()))
+    for first, again in zip(report.counted[:4], report.counted[4:], strict=True):
+        assert (first.rule, first.draft, first.kept_expected) == (again.rule, again.draft, again.kept_expected)
+        assert first.p_values != again.p_values
 
 
 def test_how_far_it_is_runs_from_0_to_1() -> None:
