@@ -194,7 +194,8 @@ def test_without_a_prompt_that_repeats_itself_lookup_cannot_be_tested() -> None:
 @pytest.mark.tiny
 def test_a_real_model_passes_and_the_sabotage_of_it_does_not(tiny_path: Path) -> None:
     loaded = load_pair(EngineConfig(target=tiny_path, n_ctx=1024, threads=1), lambda _: None)
-    plan = Plan(prove_plan.settings(250)[2:3], texts=TEXTS[:1], tokens=8, lengths=(1,))
+    setting = replace(prove_plan.settings(250)[2], conversations=prove_plan.CONVERSATIONS[:1])
+    plan = Plan((setting,), texts=TEXTS[:1], tokens=8, lengths=(1,))
     with closing(loaded):
         for rules, passes in ((lossless, True), (sabotaged, False)):
             *_, report = prove(loaded, plan, rules)
