@@ -25,7 +25,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with good and bad model files."""
     folder = tmp_path_factory.mktemp("files")
     good = write_llama(folder / "good.gguf").read_bytes()
-    write_llama(folder / "other.gguf", Tiny(extra=("more",)))
+    write_llama(folder / "other.gguf", Tiny(merges=("~ ~",)))
     (folder / "cut.gguf").write_bytes(good[:-1])
     (folder / "header.gguf").write_bytes(good[:100])
     (folder / "long.gguf").write_bytes(good + b"x")
