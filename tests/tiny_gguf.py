@@ -4,12 +4,15 @@ Weights are large enough that every token in the cache moves the logits, so that
 Everything follows from `seed`; a `blur` mixes in another seed's weights, which makes a draft of the same vocabulary.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import gguf
 import numpy as np
+
+from engine.calibration_text import TEXT
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -22,6 +25,14 @@ GEMMA = (
 BPE_CONTROL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 SPM_CONTROL = ("<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>")
 MERGES = ("Ġ t", "h e", "Ġt he", "i n", "e r", "Ġ a", "o n", "Ġ ~", "a t", "e n", "Ġ s", "Ġ w", "o r", "i s", "l l")
+WORDS = tuple(
+    dict.fromkeys(
+        f"{word[:at]} {word[at]}"
+        for word in re.findall(r"Ġ?[A-Za-z]+|Ġ?[^\wĠ\n]+|Ġ+", TEXT.replace(" ", "Ġ"))
+        for at in range(1, len(word))
+    )
+)
+"""Merges by which a BPE vocabulary comes to whole words of the text that is measured on."""
 WIDTH, HEADS, HIDDEN = 64, 2, 128
 WINDOW = 16
 

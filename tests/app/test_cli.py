@@ -11,7 +11,7 @@ from app.settings import Settings
 from engine.client import environment
 from models.files import make_private
 from tests.app.command import PROGRAM, paceline, variables
-from tests.tiny_gguf import Tiny, write_llama
+from tests.tiny_gguf import WORDS, Tiny, write_llama
 
 
 @pytest.fixture
@@ -26,6 +26,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("files")
     good = write_llama(folder / "good.gguf").read_bytes()
     write_llama(folder / "other.gguf", Tiny(merges=("~ ~",)))
+    write_llama(folder / "words.gguf", Tiny(merges=WORDS))
     (folder / "cut.gguf").write_bytes(good[:-1])
     (folder / "header.gguf").write_bytes(good[:100])
     (folder / "long.gguf").write_bytes(good + b"x")
@@ -121,7 +122,7 @@ def test_bad_input_is_one_line_and_a_code(
 @pytest.mark.parametrize(
     ("line", "part"),
     [
-        ("ask hi --target FILES/good.gguf --draft FILES/other.gguf", "take another draft, or --draft none"),
+        ("ask hi --target FILES/words.gguf --draft FILES/other.gguf", "take another draft, or --draft none"),
         ("ask hi --target FILES/good.gguf --ctx 16 --draft none", "the context holds 16"),
     ],
 )

@@ -6,24 +6,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.calibration_text import TEXT
 from engine.config import EngineConfig, Sampling
 from engine.engine import Engine
 from engine.errors import LoadFailed, PairMismatch
 from engine.events import Loading
 from engine.mapped import MappedModel
 from tests.fakes import fixed, last, request
-from tests.tiny_gguf import Tiny, write_gemma, write_llama
+from tests.tiny_gguf import WORDS, Tiny, write_gemma, write_llama
 
 PROMPT = [1, 2, 3, 4, 5]
-WORDS = tuple(
-    dict.fromkeys(
-        f"{word[:at]} {word[at]}"
-        for word in re.findall(r"Ġ?[A-Za-z]+|Ġ?[^\wĠ\n]+|Ġ+", TEXT.replace(" ", "Ġ"))
-        for at in range(1, len(word))
-    )
-)
-"""Merges by which a BPE vocabulary comes to whole words of the text that is measured on."""
 
 
 @pytest.fixture
