@@ -78,9 +78,7 @@ def write_llama(path: Path, tiny: Tiny = Tiny()) -> Path:
     if not tiny.yarn:
         writer.add_rope_scaling_attn_factors(tiny.key_factor)
     weights = _Weights(writer, tiny)
-    weights.add("token_embd.weight", size, WIDTH, scale=1.0)
-    weights.add("output.weight", size, WIDTH, scale=3 / np.sqrt(WIDTH))
-    weights.ones("output_norm.weight", WIDTH)
+    weights.ends(size)
     for layer in range(tiny.layers):
         _attention(weights, layer, WIDTH)
         _feed_forward(weights, layer)
@@ -96,9 +94,7 @@ def write_gemma(path: Path, tiny: Tiny = Tiny(layers=6, template=GEMMA)) -> Path
     writer.add_key_length(WIDTH // HEADS)
     writer.add_value_length(WIDTH // HEADS)
     weights = _Weights(writer, tiny)
-    weights.add("token_embd.weight", size, WIDTH, scale=1.0)
-    weights.add("output.weight", size, WIDTH, scale=3 / np.sqrt(WIDTH))
-    weights.ones("output_norm.weight", WIDTH)
+    weights.ends(size)
     for layer in range(tiny.layers):
         _attention(weights, layer, WIDTH)
         _feed_forward(weights, layer)
@@ -125,9 +121,7 @@ def write_mamba(path: Path, tiny: Tiny = Tiny()) -> Path:
     writer.add_ssm_state_size(state)
     writer.add_ssm_time_step_rank(rank)
     weights = _Weights(writer, tiny)
-    weights.add("token_embd.weight", size, WIDTH, scale=1.0)
-    weights.add("output.weight", size, WIDTH, scale=3 / np.sqrt(WIDTH))
-    weights.ones("output_norm.weight", WIDTH)
+    weights.ends(size)
     for layer in range(tiny.layers):
         at = f"blk.{layer}"
         weights.ones(f"{at}.attn_norm.weight", WIDTH)
@@ -160,9 +154,7 @@ def write_qwen35(path: Path, tiny: Tiny = Tiny(layers=4)) -> Path:
     writer.add_ssm_time_step_rank(values // state)
     writer.add_ssm_group_count(keys // state)
     weights = _Weights(writer, tiny)
-    weights.add("token_embd.weight", size, WIDTH, scale=1.0)
-    weights.add("output.weight", size, WIDTH, scale=3 / np.sqrt(WIDTH))
-    weights.ones("output_norm.weight", WIDTH)
+    weights.ends(size)
     for layer in range(tiny.layers):
         at = f"blk.{layer}"
         weights.ones(f"{at}.attn_norm.weight", WIDTH)
@@ -200,6 +192,12 @@ class _Weights:
         own, other = (r.standard_normal(shape, np.float32) for r in (self._own, self._other))
         mixed = np.sqrt(1 - self._blur**2) * own + self._blur * other
         self._writer.add_tensor(name, (mixed * (scale or 1 / np.sqrt(shape[-1]))).astype(np.float32))
+
+    def ends(self, size: int) -> None:
+        """What stands before the first and behind the last layer, for a vocabulary of `size`."""
+        self.add("token_embd.weight", size, WIDTH, scale=1.0)
+        self.add("output.weight", size, WIDTH, scale=3 / np.sqrt(WIDTH))
+        self.ones("output_norm.weight", WIDTH)
 
     def ones(self, name: str, size: int) -> None:
         self._writer.add_tensor(name, np.ones(size, np.float32))

@@ -6,6 +6,7 @@ In strict exactness they are equal by construction; here it is seen whether they
 from collections.abc import Iterator, Sequence
 
 from engine.config import Request, Sampling, Speculation
+from engine.context import common_prefix
 from engine.engine import Engine
 from engine.events import Finished
 from engine.experiments.prove_plan import Plan, messages
@@ -70,9 +71,7 @@ def _compared(
 
 
 def _difference(engine: Engine, prompt: str, off: Answer, on: Answer) -> Difference:
-    same = 0
-    while same < min(len(off.ids), len(on.ids)) and off.ids[same] == on.ids[same]:
-        same += 1
+    same = common_prefix(off.ids, on.ids)
 
     def shown(answer: Answer) -> str:
         pieces = [engine.pair.target.vocab.piece(token) for token in answer.ids[same : same + SHOWN]]

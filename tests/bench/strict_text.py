@@ -16,6 +16,7 @@ from prompts import FORTY
 
 from engine.backends.llamacpp_library import quantize
 from engine.config import Sampling
+from engine.context import common_prefix
 
 SAMPLINGS = {"greedy": Sampling(temperature=0), "T=0.8 seed 7": Sampling(temperature=0.8, seed=7)}
 LENGTHS = {"shipped": ("1", "2", "auto"), "q4_0": ("1", "3", "6", "auto")}
@@ -38,7 +39,7 @@ def check(form: str, target: Path, tokens: int, modes: Sequence[str]) -> None:
                 same[mode] += on.ids == off.ids
                 drafted[mode] += on.speculation.drafted
                 if on.ids != off.ids:
-                    at = next((i for i, (a, b) in enumerate(zip(on.ids, off.ids, strict=False)) if a != b), -1)
+                    at = common_prefix(on.ids, off.ids)
                     print(f"  {form} {name} --spec {mode} differs at {at}: {kind}: {prompt[:40]!r}")
         counts = ", ".join(f"{mode} {same[mode]}/{len(FORTY)} ({drafted[mode]} drafted)" for mode in modes)
         print(f"{form} {name}, {tokens} tokens: equal to off: {counts}", flush=True)

@@ -12,17 +12,9 @@ from common import ask, engine, header, model_path, spec
 from prompts import FORTY
 
 from engine.config import Sampling
-from engine.stats import Answer
+from engine.context import common_prefix
 
 GREEDY = Sampling(temperature=0)
-
-
-def difference(on: Answer, off: Answer) -> int | None:
-    """Where the ids part, or where one of them ends; None: nowhere."""
-    if on.ids == off.ids:
-        return None
-    pairs = zip(on.ids, off.ids, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(on.ids), len(off.ids)))
 
 
 def main(tokens: int, modes: list[str]) -> None:
@@ -38,7 +30,8 @@ def main(tokens: int, modes: list[str]) -> None:
             on = ask(loaded, prompt, GREEDY, spec(mode), tokens)
             kinds[mode][on.verdict.kind] += 1
             ties[mode] += len(on.verdict.near_ties)
-            if (at := difference(on, off)) is not None:
+            if on.ids != off.ids:
+                at = common_prefix(on.ids, off.ids)
                 differ[mode] += 1
                 named[mode] += at in on.verdict.near_ties
                 print(f"  --spec {mode} differs at {at}, near ties {on.verdict.near_ties}: {kind}: {prompt[:40]!r}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import EngineConfig, Message, Request, Sampling, Speculation
+from engine.context import common_prefix
 from engine.engine import Engine
 from engine.stats import Answer
 from tests.fakes import fixed, last
@@ -130,9 +131,7 @@ def check_verdict(engine: Engine, question: str, n: int) -> str:
     assert off.verdict.kind == "identical"
     assert on.speculation.drafted > 0
     if on.ids != off.ids:
-        pairs = zip(on.ids, off.ids, strict=False)
-        parted = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(on.ids), len(off.ids)))
-        assert parted in on.verdict.near_ties
+        assert common_prefix(on.ids, off.ids) in on.verdict.near_ties
     return on.verdict.kind
 
 
