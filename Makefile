@@ -40,7 +40,7 @@ snapshots: $(VENV)/.installed-dev   ## take the pictures of the window anew
 	$(BIN)/pytest -q tests/app -k snapshot --snapshot-update
 	cp 'tests/app/__snapshots__/test_snapshots/test_snapshot_finished[size0].svg' assets/chat.svg
 
-bench: $(VENV)/.installed-dev $(TINY) $(TARGET) $(DRAFT)    ## every figure of BENCHMARKS.md; takes hours on two cores
+bench: $(VENV)/.installed-dev $(TINY) $(TARGET) $(DRAFT)    ## the figures of BENCHMARKS.md that a script makes; hours on two cores
 	for script in $(BENCHES); do echo "== $$script"; $(TEST_ENV) $(BIN)/python $$script || exit 1; done
 
 $(VENV)/bin/python:
