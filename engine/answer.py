@@ -150,6 +150,8 @@ class Run:
             seed=self.seed,
             temperature=self.request.sampling.temperature,
             exact=pair.exact,
+            engine=pair.engine,
+            weights=pair.weights,
             kv=pair.kv,
             flash_attention=pair.flash_attention,
             threads=pair.threads,

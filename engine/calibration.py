@@ -19,6 +19,7 @@ from engine.calibration_text import sample_ids
 from engine.config import CacheType, FlashAttention, Frozen
 from engine.errors import CannotRewind
 from engine.model import FloatArray, Model
+from engine.stats import HeldAs
 from engine.verdict import Change
 
 Progress = Callable[[float], None]
@@ -40,7 +41,7 @@ STEADY = 1.5
 class Setting(Frozen, frozen=True):
     """What decides the kernels of attention."""
 
-    kv: CacheType
+    kv: HeldAs
     flash_attention: Literal["on", "off"]
 
 

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
-from engine.config import CacheType, FlashAttention, Frozen
+from engine.config import FlashAttention, Frozen
 from engine.identity import cpu_model, file_identity
+from engine.stats import EngineName, HeldAs
 
 Record = TypeVar("Record", bound=Frozen)
 
@@ -25,8 +26,11 @@ class Key(Frozen, frozen=True):
     cpu: str
     device: str
     threads: int
+    engine: EngineName = "llamacpp"
+    weights: str | None = None
+    """How the torch engine held them."""
     gpu_layers: int = -1
-    kv: CacheType | None = None
+    kv: HeldAs | None = None
     """None: whatever the measurement itself chose."""
     flash_attention: FlashAttention = "auto"
 

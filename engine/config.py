@@ -15,6 +15,7 @@ Exactness = Literal["normal", "strict"]
 Backend = Literal["auto", "llamacpp", "torch", "demo"]
 CacheType = Literal["f16", "q8_0", "q4_0"]
 FlashAttention = Literal["auto", "on", "off"]
+Weights = Literal["auto", "nf4", "int8", "bf16", "fp16", "fp32"]
 
 MAX_DRAFT = 64
 """The longest draft that can be asked for."""
@@ -105,25 +106,31 @@ class EngineConfig(Frozen, frozen=True, kw_only=True):
     """What to load and how."""
 
     target: Path
-    """The target's file (unused by the demo backend)."""
+    """The target's file, or its folder where it is a checkpoint (unused by the demo backend)."""
     draft: Path | None = None
-    """The draft's file; None drafts by lookup alone."""
+    """The draft's file or folder; None drafts by lookup alone."""
     target_name: str = ""
-    """How reports call the target; empty takes the file's stem."""
+    """How reports call the target; empty takes the file's name."""
     draft_name: str = ""
-    """How reports call the draft; empty takes the file's stem."""
+    """How reports call the draft; empty takes the file's name."""
     backend: Backend = "auto"
-    """auto goes by the file's type; demo is a scripted model that needs no file."""
+    """auto goes by the target's type, a file or a folder; demo is a scripted model that needs no file."""
+    draft_backend: Backend = "auto"
+    """What runs the draft; auto goes by the draft's type."""
     n_ctx: int | None = None
     """Tokens of context; None takes the least of 8,192, what the model was trained for and what fits."""
     threads: int | None = None
     """None takes the physical cores that this process may use."""
     gpu_layers: int = -1
-    """Layers on the GPU; -1 takes all where there is one, 0 none."""
+    """Layers on the GPU; -1 takes all where there is one, 0 none (the torch engine knows no other number)."""
     kv: CacheType | None = None
-    """Type of the key-value cache; None takes f16, or what strict exactness needs."""
+    """Type of llama.cpp's key-value cache; None takes f16, or what strict exactness needs."""
     flash_attention: FlashAttention = "auto"
     """auto is on with a GPU or a quantized cache, else off; or what strict exactness needs."""
+    weights: Weights = "auto"
+    """How the torch engine holds weights; auto goes by the device and by what the checkpoint holds."""
+    exit_layers: int | None = None
+    """How many of the target's first layers draft for the rest (torch engine); 0 measures it, None: no early exit."""
     exact: Exactness = "normal"
     """strict drafts only at widths whose logits equal width 1 bit for bit."""
     require_draft: bool = False
@@ -135,6 +142,11 @@ class EngineConfig(Frozen, frozen=True, kw_only=True):
         _check(self.n_ctx is None or self.n_ctx >= 16, f"ctx must be at least 16 tokens, not {self.n_ctx}")
         _check(self.threads is None or self.threads >= 1, f"threads must be at least 1, not {self.threads}")
         _check(self.gpu_layers >= -1, f"gpu-layers must be -1 (all), 0 (none) or more, not {self.gpu_layers}")
+        _check(self.draft_backend != "demo", "the demo has a draft of its own: leave the draft's engine out")
+        _check(
+            self.exit_layers is None or self.exit_layers >= 0,
+            f"exit-layers must be 0 (auto) or more layers, not {self.exit_layers}",
+        )
         _check(
             not (self.kv in ("q8_0", "q4_0") and self.flash_attention == "off"),
             f"a {self.kv} cache needs flash attention: leave it at auto or on, or take --kv f16",

@@ -13,9 +13,17 @@ _SAMPLES = 64
 def file_identity(path: Path) -> str:
     """A short name for a file's content, from its size, its head and samples of the rest (not from its place or time).
 
-    Not a proof against forgery: it tells apart models, and forms of one model, that differ anywhere on a large scale.
-    Raises OSError.
+    A folder is a checkpoint: its name is made of its configuration's and its weights'.  Not a proof against forgery: it
+    tells apart models, and forms of one model, that differ anywhere on a large scale.  Raises OSError.
     """
+    if not path.is_dir():
+        return _of_file(path)
+    files = [path / "config.json", *sorted(path.glob("*.safetensors"))]
+    names = "".join(f"{file.name} {_of_file(file)}\n" for file in files)
+    return f"{len(files)}-{hashlib.sha256(names.encode()).hexdigest()[:24]}"
+
+
+def _of_file(path: Path) -> str:
     size = path.stat().st_size
     digest = hashlib.sha256(str(size).encode())
     with path.open("rb") as file:

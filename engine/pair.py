@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.config import CacheType, Exactness
+from engine.config import Exactness
 from engine.costs import FLAT, Costs
 from engine.events import Loaded
 from engine.model import Model
+from engine.stats import EngineName, HeldAs
 from engine.verdict import Change
 
 OFF = "off: the target's cache cannot go back over refused drafts"
@@ -22,7 +23,11 @@ class Pair:
     target_name: str = "target"
     draft_name: str | None = None
     exact: Exactness = "normal"
-    kv: CacheType = "f16"
+    engine: EngineName = "demo"
+    """What runs the target."""
+    weights: str | None = None
+    """How the torch engine holds them; None: as the file does."""
+    kv: HeldAs = "f16"
     flash_attention: Literal["on", "off"] = "off"
     threads: int = 1
     device: str = "cpu"
@@ -31,6 +36,8 @@ class Pair:
     """Most tokens a verifying pass may hold so that its logits equal single passes bit for bit; None: any."""
     change: Change | None = None
     """How far wide passes were seen to change logits; None: not measured."""
+    exit_layers: int | None = None
+    """How many of the target's first layers draft for the rest; 0: to be measured, None: no early exit."""
     load_s: float = 0.0
     notes: list[str] = field(default_factory=list)
     can_draft: bool = True

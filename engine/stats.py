@@ -9,11 +9,14 @@ round - end of the first round).  prompt_tps counts tokens read, not reused.  An
 
 from typing import Literal
 
-from engine.config import CacheType, Exactness, Frozen, Mode, Rule
+from engine.config import Exactness, Frozen, Mode, Rule
 
 Finish = Literal["stop", "length", "context_full", "cancelled"]
 StopKind = Literal["eos", "string"]
 Source = Literal["lookup", "model"]
+EngineName = Literal["llamacpp", "torch", "demo"]
+HeldAs = Literal["f16", "bf16", "f32", "q8_0", "q4_0"]
+"""How any engine holds keys and values."""
 
 
 class Settings(Frozen, frozen=True, kw_only=True):
@@ -22,7 +25,11 @@ class Settings(Frozen, frozen=True, kw_only=True):
     seed: int
     temperature: float
     exact: Exactness
-    kv: CacheType
+    engine: EngineName
+    """What ran the target."""
+    weights: str | None
+    """How the torch engine held them; None: as the file does."""
+    kv: HeldAs
     flash_attention: Literal["on", "off"]
     threads: int
     device: str

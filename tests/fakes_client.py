@@ -133,8 +133,8 @@ def answer(text: str, finish: Finish = "stop", **fields: object) -> Answer:
         "target": "big-model",
         "draft": "small-model",
         "settings": Settings(
-            seed=7, temperature=0.0, exact="normal", kv="f16", flash_attention="off", threads=2, device="cpu",
-            n_ctx=8192,
+            seed=7, temperature=0.0, exact="normal", engine="demo", weights=None, kv="f16", flash_attention="off",
+            threads=2, device="cpu", n_ctx=8192,
         ),
         "cache": CacheReceipts(prompt_tokens=812, target=Receipt(reused=790, read=22), draft=Receipt(reused=7, read=2)),
         "timings": Timings(load_s=0.9, ttft_s=0.4, prompt_s=0.3, prompt_tps=70.1, decode_s=3.1, decode_tps=54.2),
