@@ -95,10 +95,6 @@ def _refuse_for_torch(config: EngineConfig) -> None:
         raise ConfigError(
             f"the torch engine runs all layers on the GPU or none: take --gpu-layers -1 or 0, not {config.gpu_layers}"
         )
-    if config.flash_attention != "auto":
-        raise ConfigError(
-            "the torch engine chooses how it computes attention: leave --flash-attention out, or take --engine llamacpp"
-        )
 
 
 def _refuse_for_llamacpp(config: EngineConfig, engines: Engines) -> None:

@@ -1,80 +1,33 @@
-"""From a config to a loaded pair: open the files, see whether they fit, and measure what this machine makes of them.
+"""From a config to a loaded pair: open the models, see whether they fit, and measure what this machine makes of them.
 
 A draft that cannot be used never stops a chat unless the caller asked for that: the target goes on alone and the notes
 say why.
 """
 
 import time
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
-from engine import pairing
-from engine.backends.llamacpp import LlamaCppModel, LlamaCppOptions
-from engine.backends.llamacpp_library import cpu_features, gpu_name, library_version
-from engine.calibration import (
-    COST_WIDTHS,
-    LEADS_PLAN,
-    CostTable,
-    Setting,
-    Widths,
-    candidates,
-    measure_costs,
-    measure_widths,
-    strict_setting,
-)
-from engine.calibration_store import CalibrationStore, Key, key_for
-from engine.config import CacheType, EngineConfig, FlashAttention, Frozen
-from engine.costs import Costs
+from engine import measured, pairing
+from engine.config import EngineConfig
+from engine.engines import TITLES, Runs, engines_for
 from engine.errors import LoadFailed, PairMismatch
-from engine.events import Loading
 from engine.mapped import MappedModel
+from engine.measured import StrictChoice
+from engine.opening import Opened, Tell, open_model, telling
 from engine.pair import Pair
-from engine.threads import physical_cores
 from engine.token_map import TokenMap
 from engine.verdict import Change
-
-Tell = Callable[[Loading], None]
-Kept = TypeVar("Kept", bound=Frozen)
-STRICT_CTX = 2048
-"""Context in which widths are compared: it holds the longest stretch that is."""
-
-
-class StrictChoice(Frozen, frozen=True, kw_only=True):
-    """What strict exactness runs with."""
-
-    setting: Setting
-    widths: Widths
-
-    @property
-    def price(self) -> str:
-        """One sentence for the user."""
-        setting = f"a {self.setting.kv} cache, flash attention {self.setting.flash_attention}"
-        if (width := self.widths.group) == 1:
-            return f"strict exactness ({setting}): no wider pass equals a single one here, so nothing is drafted"
-        return f"strict exactness ({setting}): passes of up to {width} tokens, so drafts of up to {width - 1}"
-
-
-class Shift(Frozen, frozen=True, kw_only=True):
-    """Whether the cache of a model keeps right what moves up when a part before it is dropped."""
-
-    right: bool
 
 
 def load_pair(config: EngineConfig, progress: Tell) -> Pair:
     """The pair that `config` names; raises LoadFailed, PairMismatch or ConfigError."""
     started = time.perf_counter()
-    pair = _demo() if _backend(config) == "demo" else _llamacpp(config, progress)
+    pair = _demo() if config.backend == "demo" else _Loader(config, progress).load()
     pair.load_s = time.perf_counter() - started
     return pair
-
-
-def _backend(config: EngineConfig) -> str:
-    if config.backend == "torch" or (config.backend == "auto" and config.target.is_dir()):
-        raise LoadFailed("the torch engine is not part of this version: take a GGUF file and --engine llamacpp")
-    return config.backend
 
 
 def _demo() -> Pair:
@@ -84,173 +37,103 @@ def _demo() -> Pair:
     return Pair(target, draft, "demo-target", "demo-draft", device="demo", change=Change())
 
 
-def open_model(
-    config: EngineConfig, path: Path, what: str, progress: Tell, n_ctx_most: int | None = None
-) -> LlamaCppModel:
-    """Open one file; with `n_ctx_most` the context asked for in `config` does not hold."""
-    options = LlamaCppOptions(
-        path=path,
-        n_ctx=None if n_ctx_most else config.n_ctx,
-        n_ctx_most=n_ctx_most,
-        threads=config.threads,
-        gpu_layers=config.gpu_layers,
-        kv=config.kv or "f16",
-        flash_attention=config.flash_attention,
-    )
-    return LlamaCppModel(options, _telling(progress, what))
+class _Loader:
+    """Loads one pair; what was opened is closed where that fails."""
 
+    def __init__(self, config: EngineConfig, progress: Tell) -> None:
+        self._config, self._progress = config, progress
+        self._engines = engines_for(config)
+        self._notes: list[str] = []
+        self._opened = ExitStack()
 
-def _llamacpp(config: EngineConfig, progress: Tell) -> Pair:
-    notes: list[str] = []
-    strict = _strict(config, progress) if config.exact == "strict" else None
-    if strict:
-        config = msgspec.structs.replace(config, kv=strict.setting.kv, flash_attention=strict.setting.flash_attention)
-        notes.append(strict.price)
-    target = open_model(config, config.target, "target", progress)
-    draft, token_map = None, None
-    try:
-        if config.draft is not None:
-            draft, token_map = _draft(config, config.draft, target, progress, notes)
-        costs = _costs(config, target, draft, progress)
-        change = None if strict else _change(config, target, progress)
-        if not strict:  # which reads again what would move
-            for model in filter(None, (target, draft)):
-                _shift(config, model, progress)
-    except BaseException:
-        for model in filter(None, (target, draft)):
-            model.close()
-        raise
-    return Pair(
-        target,
-        MappedModel(draft, token_map) if draft and token_map else draft,
-        config.target_name or config.target.stem,
-        (config.draft_name or config.draft.stem) if draft and config.draft else None,
-        exact=config.exact,
-        kv=target.kv,
-        flash_attention=target.flash_attention,
-        threads=target.threads,
-        device=target.device,
-        costs=costs,
-        width_limit=strict.widths.group if strict else None,
-        change=change,
-        notes=notes,
-    )
+    def load(self) -> Pair:
+        """The pair."""
+        with self._opened:
+            strict = self._strict_setting()
+            target = self._open(self._config.target, self._engines.target, "target")
+            if self._config.exact == "strict":
+                strict = strict or measured.own_strict(self._config, target, self._progress)
+                self._notes.append(strict.price)
+            draft, token_map = self._draft(target)
+            pair = self._pair(target, draft, token_map, strict)
+            self._opened.pop_all()
+        return pair
 
+    def _strict_setting(self) -> StrictChoice | None:
+        """Where strict exactness chooses how the target is opened, its choice, which is taken."""
+        if self._config.exact != "strict" or self._engines.target != "llamacpp":
+            return None
+        strict = measured.best_strict(self._config, self._progress)
+        kv, flash_attention = strict.setting.kv, strict.setting.flash_attention
+        self._config = msgspec.structs.replace(self._config, kv=kv, flash_attention=flash_attention)
+        return strict
 
-def _draft(
-    config: EngineConfig, path: Path, target: LlamaCppModel, progress: Tell, notes: list[str]
-) -> tuple[LlamaCppModel | None, TokenMap | None]:
-    """The draft, if it fits, and the map that it needs; its context is the target's, or what it was trained for."""
-    try:
-        draft = open_model(config, path, "draft", progress, n_ctx_most=target.n_ctx)
-    except LoadFailed as error:
-        if config.require_draft:
-            raise
-        notes.append(f"the draft model is not used: {error}")
-        return None, None
-    try:
-        fit = pairing.compare(target.vocab, draft.vocab)
+    def _open(self, path: Path, engine: Runs, what: str, n_ctx_most: int | None = None) -> Opened:
+        opened = open_model(self._config, path, engine, telling(self._progress, what), n_ctx_most)
+        self._opened.callback(opened.model.close)
+        return opened
+
+    def _draft(self, target: Opened) -> tuple[Opened | None, TokenMap | None]:
+        """The draft, if there is one that fits, and the map that it needs."""
+        path, engine = self._config.draft, self._engines.draft
+        if path is None or engine is None:
+            return None, None
+        try:  # its context is the target's, or what it was trained for
+            draft = self._open(path, engine, "draft", n_ctx_most=target.model.n_ctx)
+        except LoadFailed as error:
+            if self._config.require_draft:
+                raise
+            self._notes.append(f"the draft model is not used: {error}")
+            return None, None
+        fit = pairing.compare(target.model.vocab, draft.model.vocab)
+        if fit.kind == "none":
+            name = self._config.target.name
+            self._refuse(
+                draft, f"{path.name} cannot draft for {name}: {fit.reason}; take another draft, or --draft none"
+            )
+            return None, None
         if fit.kind == "map":
-            notes.append(f"the draft has another vocabulary, so drafts go through a map: {fit.overlap}")
-        if fit.kind != "none":
-            return draft, fit.map
-        message = (
-            f"{path.name} cannot draft for {config.target.name}: {fit.reason}; take another draft, or --draft none"
+            self._notes.append(f"the draft has another vocabulary, so drafts go through a map: {fit.overlap}")
+        if engine != target.engine:
+            self._notes.append(f"the draft model runs on {TITLES[engine]}, the target on {TITLES[target.engine]}")
+        return draft, fit.map
+
+    def _refuse(self, draft: Opened, reason: str) -> None:
+        if self._config.require_draft:
+            raise PairMismatch(reason)
+        draft.model.close()
+        self._notes.append(reason)
+
+    def _pair(
+        self, target: Opened, draft: Opened | None, token_map: TokenMap | None, strict: StrictChoice | None
+    ) -> Pair:
+        """Measure both, and put together what is known."""
+        config, progress, model = self._config, self._progress, target.model
+        costs = measured.costs(config, target, draft, progress)
+        change = None if strict else measured.change_of_leads(config, target, progress)
+        if not strict:  # which reads again what would move
+            for opened in filter(None, (target, draft)):
+                measured.let_shift(config, opened, progress)
+        return Pair(
+            model,
+            MappedModel(draft.model, token_map) if draft and token_map else draft.model if draft else None,
+            config.target_name or _name(config.target),
+            (config.draft_name or _name(config.draft)) if draft and config.draft else None,
+            exact=config.exact,
+            engine=target.engine,
+            weights=target.weights,
+            kv=model.kv,
+            flash_attention=model.flash_attention,
+            threads=model.threads,
+            device=model.device,
+            costs=costs,
+            width_limit=strict.widths.group if strict else None,
+            change=change,
+            exit_layers=config.exit_layers,
+            notes=self._notes,
         )
-        if config.require_draft:
-            raise PairMismatch(message)
-    except BaseException:
-        draft.close()
-        raise
-    draft.close()
-    notes.append(message)
-    return None, None
 
 
-def _strict(config: EngineConfig, progress: Tell) -> StrictChoice:
-    """The cache type and flash attention with the widest group of passes that equal single ones; measured once."""
-
-    def make(setting: Setting) -> LlamaCppModel:
-        one = msgspec.structs.replace(config, kv=setting.kv, flash_attention=setting.flash_attention, n_ctx=None)
-        return open_model(one, config.target, "target", lambda _: None, n_ctx_most=STRICT_CTX)
-
-    def measure() -> StrictChoice:
-        settings = candidates(config.kv, config.flash_attention)
-        told = _telling(progress, "measuring exactness, once")
-        setting, widths = strict_setting(make, settings, told)
-        return StrictChoice(setting=setting, widths=widths)
-
-    key = _key(config, config.target, kv=config.kv, flash_attention=config.flash_attention)
-    return _kept(config, key, StrictChoice, measure)
-
-
-def _change(config: EngineConfig, target: LlamaCppModel, progress: Tell) -> Change | None:
-    """How far wide passes change logits, for the verdict on greedy answers; measured once.
-
-    What was measured in a smaller context is measured again, as leads change more in a longer one.
-    """
-    if target.reach is not None:
-        return None  # passes cannot be taken back to be compared
-    contexts = LEADS_PLAN.fitting(target.n_ctx)
-    key = _key(config, config.target, kv=target.kv, flash_attention=target.flash_attention)
-    told = _telling(progress, "measuring exactness, once")
-    widths = _kept(
-        config,
-        key,
-        Widths,
-        lambda: measure_widths(target, LEADS_PLAN, told),
-        lambda known: len(known.contexts) >= len(contexts),
-    )
-    return widths.change if widths.contexts else None
-
-
-def _shift(config: EngineConfig, model: LlamaCppModel, progress: Tell) -> None:
-    """Let the model shift where that is right; tried once."""
-
-    def measure() -> Shift:
-        progress(Loading(what="trying the cache, once", share=0.0))
-        return Shift(right=model.try_shift())
-
-    key = _key(config, model.file, kv=model.kv, flash_attention=model.flash_attention)
-    model.shifts = _kept(config, key, Shift, measure).right
-
-
-def _costs(config: EngineConfig, target: LlamaCppModel, draft: LlamaCppModel | None, progress: Tell) -> Costs:
-    """What passes of both cost here; measured once."""
-
-    def table(model: LlamaCppModel, widths: tuple[int, ...]) -> CostTable:
-        key = _key(config, model.file, kv=model.kv, flash_attention=model.flash_attention)
-        told = _telling(progress, "measuring speed, once")
-        return _kept(config, key, CostTable, lambda: measure_costs(model, widths, told))
-
-    return Costs(table(target, COST_WIDTHS).cost, table(draft, COST_WIDTHS[:1]).cost(1) if draft else None)
-
-
-def _kept(
-    config: EngineConfig,
-    key: Key,
-    kind: type[Kept],
-    measure: Callable[[], Kept],
-    suits: Callable[[Kept], bool] = lambda _: True,
-) -> Kept:
-    store = CalibrationStore(config.cache_dir)
-    if (known := store.get(key, kind)) is not None and suits(known):
-        return known
-    found = measure()
-    if not (isinstance(found, CostTable) and not found.steady):
-        store.put(key, found)
-    return found
-
-
-def _key(config: EngineConfig, path: Path, kv: CacheType | None, flash_attention: FlashAttention) -> Key:
-    threads = config.threads or physical_cores()
-    try:
-        build = f"{library_version()}; {cpu_features()}"
-        key = key_for(path, build, (config.gpu_layers and gpu_name()) or "cpu", threads)
-    except OSError as error:
-        raise LoadFailed(f"there is no model file {path}: check the path") from error
-    return msgspec.structs.replace(key, gpu_layers=config.gpu_layers, kv=kv, flash_attention=flash_attention)
-
-
-def _telling(progress: Tell, what: str) -> Callable[[float], None]:
-    return lambda share: progress(Loading(what=what, share=share))
+def _name(path: Path) -> str:
+    """How reports call a model: a folder's name may hold dots."""
+    return path.name if path.is_dir() else path.stem
