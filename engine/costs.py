@@ -4,10 +4,11 @@ Only ratios between costs decide anything, so a machine that slows down as a who
 was measured wrongly, or grows dearer with the context, is put right by its own rounds.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from engine.config import MAX_DRAFT
+from engine.stats import Source
 
 Cost = Callable[[int], float]
 """Milliseconds of one pass over so many tokens."""
@@ -16,14 +17,33 @@ FOLLOW = 0.4
 
 
 @dataclass(frozen=True, slots=True)
+class DraftCost:
+    """Milliseconds of one drafted token."""
+
+    ms: float
+    """What drafting it takes."""
+    saved: float | None = None
+    """What the verifying pass takes less for it, as a part of its work is done; None: nothing of it is."""
+
+    @property
+    def net(self) -> float:
+        """What it adds to a round beside the width of the verifying pass."""
+        return self.ms - (self.saved or 0.0)
+
+
+FREE = DraftCost(0.0)
+"""What is copied."""
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
-    """What was measured: the target's passes by width; one draft token, None where there is no draft model."""
+    """What was measured: the target's passes by width, and the tokens of each source that runs a model."""
 
     target: Cost
-    draft: float | None = None
+    drafts: Mapping[Source, DraftCost] = field(default_factory=dict)
 
 
-FLAT = Costs(lambda width: 1 + 0.01 * width, 0.05)
+FLAT = Costs(lambda width: 1 + 0.01 * width, {"model": DraftCost(0.05), "exit": DraftCost(0.25, 0.0)})
 """A machine on which a wide pass costs hardly more than a narrow one: for models without costs of their own."""
 
 
@@ -41,25 +61,29 @@ class LiveCosts:
     def __init__(self, measured: Costs) -> None:
         self._base = [measured.target(width) for width in range(1, MAX_DRAFT + 2)]
         self._factors = {1: 1.0}
-        self._draft = measured.draft or 0.0
+        self._drafts = dict(measured.drafts)
 
     def target(self, width: int) -> float:
         """Milliseconds of a target pass over `width` tokens now."""
         return self._base[width - 1] * self._factor(width)
 
-    @property
-    def draft(self) -> float:
-        """Milliseconds of one draft token now; 0 where there is no draft model."""
-        return self._draft
+    def draft(self, source: Source) -> DraftCost:
+        """What a drafted token of this source costs now; nothing where that was not measured."""
+        return self._drafts.get(source, FREE)
 
-    def observe(self, drafted: int, by_model: bool, spent: Spent) -> None:
-        """Take in a round that verified `drafted` tokens."""
+    def observe(self, drafted: int, source: Source | None, spent: Spent) -> None:
+        """Take in a round that verified `drafted` tokens of this source."""
         width = drafted + 1
-        if spent.target > 0:
-            before = self._factor(width)
-            self._factors[width] = before + FOLLOW * (spent.target / self._base[width - 1] - before)
-        if by_model and drafted and spent.draft > 0 and self._draft:
-            self._draft += FOLLOW * (spent.draft / drafted - self._draft)
+        cost = self._drafts.get(source) if source else None
+        if spent.target > 0 and (cost is None or cost.saved is None):
+            self._factors[width] = _follow(self._factor(width), spent.target / self._base[width - 1])
+        if cost is None or source is None or not drafted:
+            return
+        if spent.draft > 0:
+            cost = replace(cost, ms=_follow(cost.ms, spent.draft / drafted))
+        if spent.target > 0 and cost.saved is not None:
+            cost = replace(cost, saved=_follow(cost.saved, (self.target(width) - spent.target) / drafted))
+        self._drafts[source] = cost
 
     def _factor(self, width: int) -> float:
         if (exact := self._factors.get(width)) is not None:
@@ -70,3 +94,7 @@ class LiveCosts:
             return self._factors[low]
         share = (width - low) / (high - low)
         return self._factors[low] * (1 - share) + self._factors[high] * share
+
+
+def _follow(before: float, latest: float) -> float:
+    return before + FOLLOW * (latest - before)

@@ -5,7 +5,7 @@ from typing import Literal
 from engine.config import Frozen, Speculation
 from engine.stats import Answer, Source
 
-Origin = Literal["target", "lookup", "model"]
+Origin = Literal["target", "lookup", "model", "exit"]
 
 
 class Event(Frozen, frozen=True, kw_only=True, tag=True):

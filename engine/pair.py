@@ -37,7 +37,9 @@ class Pair:
     change: Change | None = None
     """How far wide passes were seen to change logits; None: not measured."""
     exit_layers: int | None = None
-    """How many of the target's first layers draft for the rest; 0: to be measured, None: no early exit."""
+    """How many of the target's first layers draft for the rest; None: no early exit."""
+    exit_agreement: float | None = None
+    """In what share of places their choice was the whole target's in the calibration; None: not measured."""
     load_s: float = 0.0
     notes: list[str] = field(default_factory=list)
     can_draft: bool = True

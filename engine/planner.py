@@ -5,14 +5,15 @@ pure functions over both; now and then a plain round keeps the cost of not draft
 the expected tokens of a draft.)
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.acceptance import Acceptance
+from engine.acceptance import PRIORS, Acceptance
 from engine.config import MAX_DRAFT, Speculation
-from engine.costs import FLAT, Cost, Costs, LiveCosts, Spent
+from engine.costs import FLAT, Cost, Costs, DraftCost, LiveCosts, Spent
 from engine.drafters import Offer
 from engine.pair import OFF
+from engine.stats import Source
 
 MARGIN = 1.1
 """An expected gain below this is not worth the risk of a wrong estimate."""
@@ -22,6 +23,10 @@ PLAIN_EVERY = 32
 """Rounds after which a plain one is made, however well drafting does."""
 UNLIKELY = 0.005
 """Drafts are not thought through beyond the token that is kept this rarely."""
+FIXED: tuple[Source, ...] = ("model", "exit", "lookup")
+"""Whose drafts a fixed length takes: the first that offers any."""
+WORDS: Mapping[Source, str] = {"exit": "early exit"}
+"""What a reason calls a source, where that is not its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class Plan:
     """The setting it was made under."""
 
 
-def gains(chances: Iterable[float], cost: Cost, draft_ms: float) -> list[float]:
+def gains(chances: Iterable[float], cost: Cost, draft: DraftCost) -> list[float]:
     """Tokens per millisecond relative to not drafting, for drafts of 1, 2, ... tokens, as far as they are likely."""
     expected = likely = 1.0
     plain = cost(1)
@@ -42,20 +47,20 @@ def gains(chances: Iterable[float], cost: Cost, draft_ms: float) -> list[float]:
     for k, chance in enumerate(chances, start=1):
         likely *= chance
         expected += likely
-        out.append(expected * plain / (cost(k + 1) + k * draft_ms))
+        out.append(expected * plain / (cost(k + 1) + k * draft.net))
         if likely < UNLIKELY:
             break
     return out
 
 
-def needed(length: int, cost: Cost, draft_ms: float) -> float | None:
+def needed(length: int, cost: Cost, draft: DraftCost) -> float | None:
     """The least acceptance per test at which some draft up to `length` pays; None: not even a perfect one does."""
-    if max(gains([1.0] * length, cost, draft_ms), default=0.0) < 1:
+    if max(gains([1.0] * length, cost, draft), default=0.0) < 1:
         return None
     low, high = 0, 100
     while high - low > 1:
         middle = (low + high) // 2
-        pays = max(gains([middle / 100] * length, cost, draft_ms)) >= 1
+        pays = max(gains([middle / 100] * length, cost, draft)) >= 1
         low, high = (low, middle) if pays else (middle, high)
     return high / 100
 
@@ -63,8 +68,9 @@ def needed(length: int, cost: Cost, draft_ms: float) -> float | None:
 class Experience:
     """What one pair has taught so far, from answer to answer: acceptance, and what passes cost."""
 
-    def __init__(self, costs: Costs = FLAT) -> None:
-        self.acceptance = Acceptance()
+    def __init__(self, costs: Costs = FLAT, priors: Mapping[Source, float] = PRIORS) -> None:
+        """`priors`: how often sampled tokens were right where that was measured."""
+        self.acceptance = Acceptance(priors)
         self.costs = LiveCosts(costs)
         self.since_plain = -FIRST_PLAIN
         """Rounds since the last plain one; below 0: plain rounds still to be made."""
@@ -111,8 +117,7 @@ class Planner:
     def observe(self, plan: Plan, drafted: int, accepted: int, spent: Spent) -> None:
         """Learn from a finished round."""
         learned = self._learned
-        by_model = plan.offer is not None and plan.offer.source == "model"
-        learned.costs.observe(drafted, by_model, spent)
+        learned.costs.observe(drafted, plan.offer.source if plan.offer else None, spent)
         if not drafted or plan.offer is None:
             learned.since_plain = min(0, learned.since_plain + 1)
             return
@@ -120,10 +125,9 @@ class Planner:
         learned.acceptance.learn(Offer(plan.offer.source, drafted, plan.offer.match), accepted)
 
     def _fixed(self, now: Speculation, limit: int, offers: Sequence[Offer]) -> Plan:
-        """The draft model where there is one, else lookup."""
-        by_source = {offer.source: offer for offer in offers}
-        offer = by_source.get("model") or by_source.get("lookup")
-        why = f"fixed: {offer.source} up to {self.length or limit}" if offer else "fixed: nothing to draft from here"
+        """The draft model where there is one, else an early exit, else lookup."""
+        offer = min(offers, key=lambda offer: FIXED.index(offer.source), default=None)
+        why = f"fixed: {_word(offer)} up to {self.length or limit}" if offer else "fixed: nothing to draft from here"
         return Plan(offer, why, now)
 
     def _auto(self, now: Speculation, offers: Sequence[Offer]) -> Plan:
@@ -136,19 +140,24 @@ class Planner:
                 best, gain = Offer(offer.source, scale.index(most) + 1, offer.match), most
         if best is None:
             return Plan(None, self._why_not(offers), now)
-        return Plan(best, f"{best.source} up to {best.length}: {gain - 1:+.0%} expected", now)
+        return Plan(best, f"{_word(best)} up to {best.length}: {gain - 1:+.0%} expected", now)
 
     def _gains(self, offer: Offer) -> list[float]:
         costs = self._learned.costs
-        draft_ms = costs.draft if offer.source == "model" else 0.0
-        return gains((e.chance for e in self._learned.acceptance.of(offer)), costs.target, draft_ms)
+        return gains((e.chance for e in self._learned.acceptance.of(offer)), costs.target, costs.draft(offer.source))
 
     def _why_not(self, offers: Sequence[Offer]) -> str:
         by_source = {offer.source: offer for offer in offers}
         lookup = by_source.get("lookup")
         reasons = [f"a match of {lookup.match} does not pay" if lookup else "nothing repeats here"]
-        if "model" in by_source:
-            need = needed(8, self._learned.costs.target, self._learned.costs.draft)
-            has = self._learned.acceptance.model.chance
-            reasons.append(f"draft model: {f'needs {need:.2f}' if need else 'too slow to pay here'}, has {has:.2f}")
+        named: tuple[tuple[Source, str], ...] = (("model", "draft model"), ("exit", "early exit"))
+        for source, name in named:
+            if source in by_source:
+                need = needed(8, self._learned.costs.target, self._learned.costs.draft(source))
+                has = self._learned.acceptance.sampled(source).chance
+                reasons.append(f"{name}: {f'needs {need:.2f}' if need else 'too slow to pay here'}, has {has:.2f}")
         return "off: " + "; ".join(reasons)
+
+
+def _word(offer: Offer) -> str:
+    return WORDS.get(offer.source, offer.source)

@@ -13,7 +13,8 @@ from engine.config import Exactness, Frozen, Mode, Rule
 
 Finish = Literal["stop", "length", "context_full", "cancelled"]
 StopKind = Literal["eos", "string"]
-Source = Literal["lookup", "model"]
+Source = Literal["lookup", "model", "exit"]
+"""Whose drafts: copied from the conversation, a draft model's, the target's own first layers'."""
 EngineName = Literal["llamacpp", "torch", "demo"]
 HeldAs = Literal["f16", "bf16", "f32", "q8_0", "q4_0"]
 """How any engine holds keys and values."""

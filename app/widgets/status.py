@@ -97,7 +97,7 @@ class StatusLine(Widget):
         if live.per_round is not None:
             parts.append(f"{figures.each(live.per_round)} a round")
         if live.source is not None:
-            parts.append({"lookup": "by lookup", "model": "by draft"}[live.source])
+            parts.append({"lookup": "by lookup", "model": "by draft", "exit": "by early exit"}[live.source])
         return parts
 
     def _filling(self, width: int) -> str:

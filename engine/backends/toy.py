@@ -116,26 +116,33 @@ class ToyModel:
 
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
         """See Model.forward."""
+        self._begin_pass(tokens, rows, self.length)
+        self._cells.extend(tokens)
+        self._latest = len(tokens)
+        self._lost = max(self._lost, self.length - 2 * self.window)
+        return self._filled([self.row(self._seen(end)) for end in range(self.length - rows + 1, self.length + 1)])
+
+    def _filled(self, rows: Sequence[FloatArray]) -> FloatArray:
+        """The rows with their padding, until the next call."""
+        self._rows.fill(np.nan)  # who keeps them longer must notice
+        out = self._rows = np.zeros((len(rows), self.vocab.size + self.padding), np.float32)
+        for place, row in enumerate(rows):
+            out[place, : self.vocab.size] = row
+        return out
+
+    def _begin_pass(self, tokens: Sequence[int], rows: int, held: int) -> None:
+        """The checks, and what a test wants to happen, of a pass behind `held` tokens."""
         if not 1 <= len(tokens) <= self.n_batch or not 0 <= rows <= len(tokens):
             raise ValueError(f"{len(tokens)} tokens and {rows} rows do not fit a pass of {self.n_batch}")
         if any(not 0 <= t < self.vocab.size for t in tokens):
             raise ValueError("a token id is out of range")
-        if self.length + len(tokens) > self.n_ctx:
+        if held + len(tokens) > self.n_ctx:
             raise DecodeFailed(f"the context of {self.n_ctx} tokens is full: start with a larger --ctx")
         self._interrupted.clear()
         if self.on_pass:
             self.on_pass(tokens)
         if self._interrupted.is_set():
             raise Interrupted("stopped")
-        first = self.length
-        self._cells.extend(tokens)
-        self._latest = len(tokens)
-        self._lost = max(self._lost, self.length - 2 * self.window)
-        self._rows.fill(np.nan)  # rows are valid until the next call: who keeps them longer must notice
-        out = self._rows = np.zeros((rows, self.vocab.size + self.padding), np.float32)
-        for i, at in enumerate(range(first + len(tokens) - rows, first + len(tokens))):
-            out[i, : self.vocab.size] = self.row(self._seen(at + 1))
-        return out
 
     def _seen(self, end: int) -> Sequence[int]:
         start = max(0, end - self.window) if self.kind == "sliding" else 0
@@ -226,6 +233,49 @@ class ToyLM(ToyModel):
         return np.random.Generator(np.random.Philox(key=(seed & 0xFFFFFFFF) << 32 | key)).standard_normal(
             self.vocab.size
         )
+
+
+class EarlyLM(ToyLM):
+    """A ToyLM that can be left early: the fewer of its `layers` have run, the more its row is blurred."""
+
+    layers = 8
+    taken = 0
+    """Tokens that forwards have taken up."""
+    _ahead: tuple[int, ...] = ()
+    _after = 0
+
+    def early_row(self, ids: Sequence[int], layers: int) -> FloatArray:
+        """Logits float32 [vocab.size] after `ids`, by the first layers."""
+        share = layers / self.layers
+        other = self.scale * self._random(ids, ~self.seed ^ layers)
+        return (share * self.row(ids) + (1 - share) * other).astype(np.float32)
+
+    def leave(self, tokens: Sequence[int], rows: int, layers: int) -> FloatArray:
+        """See LeavesEarly.leave."""
+        if layers != self._after:
+            self._ahead = ()
+        held = [*self._cells, *self._ahead, *tokens]
+        self._begin_pass(tokens, rows, len(held) - len(tokens))
+        self._ahead, self._after = (*self._ahead, *tokens), layers
+        return self._filled([self.early_row(held[:end], layers) for end in range(len(held) - rows + 1, len(held) + 1)])
+
+    def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
+        """See Model.forward."""
+        out = super().forward(tokens, rows)
+        if self._ahead == tuple(tokens[: len(self._ahead)]):
+            self.taken += len(self._ahead)
+        self._ahead = ()
+        return out
+
+    def rewind(self, length: int) -> None:
+        """See Model.rewind."""
+        super().rewind(length)
+        self._ahead = ()
+
+    def drop(self, start: int, end: int) -> None:
+        """See Model.drop."""
+        super().drop(start, end)
+        self._ahead = ()
 
 
 class ScriptLM(ToyModel):

@@ -6,12 +6,15 @@ from hypothesis import strategies as st
 
 from engine.acceptance import Estimate
 from engine.config import Speculation
-from engine.costs import Costs, Spent
+from engine.costs import Costs, DraftCost, Spent
 from engine.drafters import Offer
 from engine.planner import Experience, Plan, Planner, gains, needed
 
-CPU = Costs(lambda width: {1: 28, 2: 47, 3: 60, 4: 72, 5: 91, 6: 106, 7: 123, 8: 128}.get(width, 9.0 * width), 15.0)
-GPU = Costs(lambda width: 10 + 0.1 * width, 0.6)
+CPU = Costs(
+    lambda width: {1: 28, 2: 47, 3: 60, 4: 72, 5: 91, 6: 106, 7: 123, 8: 128}.get(width, 9.0 * width),
+    {"model": DraftCost(15.0)},
+)
+GPU = Costs(lambda width: 10 + 0.1 * width, {"model": DraftCost(0.6)})
 NONE = Spent(0, 0)
 LONG = Offer("lookup", 15, match=16)
 
@@ -61,26 +64,27 @@ def test_fixed_takes_the_draft_model_where_there_is_one() -> None:
 
 @given(st.floats(0.6, 1), st.integers(1, 10), st.floats(0.05, 1))
 def test_gains_follow_the_theory(alpha: float, k: int, draft: float) -> None:
-    flat = gains([alpha] * k, lambda _: 1.0, draft)[-1]
+    flat = gains([alpha] * k, lambda _: 1.0, DraftCost(draft))[-1]
     expected = sum(alpha**i for i in range(k + 1))
     assert flat == pytest.approx(expected / (1 + k * draft))
 
 
 @given(st.integers(1, 12), st.floats(0, 30))
 def test_needed_is_the_least_that_pays(k: int, draft: float) -> None:
-    least = needed(k, CPU.target, draft)
+    cost = DraftCost(draft)
+    least = needed(k, CPU.target, cost)
     if least is None:
-        assert max(gains([1.0] * k, CPU.target, draft)) < 1
+        assert max(gains([1.0] * k, CPU.target, cost)) < 1
     else:
-        assert max(gains([least] * k, CPU.target, draft)) >= 1
-        assert least == 0.01 or max(gains([least - 0.01] * k, CPU.target, draft)) < 1
+        assert max(gains([least] * k, CPU.target, cost)) >= 1
+        assert least == 0.01 or max(gains([least - 0.01] * k, CPU.target, cost)) < 1
 
 
 def test_a_slow_draft_model_is_left_out_and_the_reason_has_both_numbers() -> None:
     planned = plan(auto(CPU), Offer("model", 8))
     assert planned.offer is None
     assert "draft model" in planned.why
-    least = needed(8, CPU.target, 15.0)
+    least = needed(8, CPU.target, DraftCost(15.0))
     assert (f"{least:.2f}" if least else "too slow") in planned.why
     assert "0.80" in planned.why
 
@@ -139,7 +143,7 @@ def test_a_plain_round_is_made_at_first_and_then_rarely() -> None:
 
 def test_a_table_that_was_measured_wrongly_is_put_right_by_rounds() -> None:
     """As after a calibration on a busy machine: width 1 seemed slow, so drafting seemed cheap."""
-    experience = Experience(Costs(lambda width: 150 if width == 1 else CPU.target(width), 15.0))
+    experience = Experience(Costs(lambda width: 150 if width == 1 else CPU.target(width), CPU.drafts))
     planner = Planner(Speculation(), experience)
     for _ in range(200):
         planned = plan(planner, Offer("model", 8))
@@ -152,6 +156,6 @@ def test_a_machine_that_slows_down_as_a_whole_changes_no_decision() -> None:
     planner = auto(GPU)
     before = plan(planner, LONG)
     for _ in range(50):
-        planner._learned.costs.observe(0, False, Spent(0, 5 * GPU.target(1)))
-        planner._learned.costs.observe(length(before), False, Spent(0, 5 * GPU.target(length(before) + 1)))
+        planner._learned.costs.observe(0, None, Spent(0, 5 * GPU.target(1)))
+        planner._learned.costs.observe(length(before), "lookup", Spent(0, 5 * GPU.target(length(before) + 1)))
     assert length(plan(planner, LONG)) == length(before)
