@@ -5,6 +5,7 @@ ModelsError
 ├── NotInstalled         known, but not on this machine
 ├── BadFile              a file is not what it should be
 │   ├── NotGGUF          something else, or a version that cannot be read
+│   ├── NotCheckpoint    a folder that is no Transformers checkpoint
 │   ├── Truncated        cut off: shorter than its header says
 │   ├── Oversized        longer than its header says
 │   └── WrongHash        the right length with the wrong bytes
@@ -35,6 +36,10 @@ class BadFile(ModelsError):
 
 class NotGGUF(BadFile):
     """The file is something else, or a GGUF of a version that cannot be read."""
+
+
+class NotCheckpoint(BadFile):
+    """The folder is no Transformers checkpoint, or not one of a language model."""
 
 
 class Truncated(BadFile):

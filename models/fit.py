@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from models import checkpoint
 from models.catalogue import Entry
 from models.facts import Facts, facts
 from models.gguf import read
@@ -29,12 +30,14 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     """One model as a burden on the memory."""
 
     weights: int
-    """Bytes of its file."""
+    """Bytes of its file or files."""
     facts: Facts
 
 
 def of_file(path: Path) -> Load:
-    """The load that a model file is.  Raises BadFile or NotWritable."""
+    """The load that a model's file, or a checkpoint's folder, is.  Raises BadFile or NotWritable."""
+    if path.is_dir():
+        return Load(weights=checkpoint.check(path), facts=checkpoint.facts(path))
     header = read(path)
     return Load(weights=header.size, facts=facts(header))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from models import catalogue as catalogues
-from models import gguf
+from models import checkpoint, gguf
 from models.catalogue import Catalogue, Pair
 from models.errors import ModelsError, NotInstalled, NotWritable, Truncated, UnknownModel, WrongHash
 from models.facts import facts
@@ -24,7 +24,7 @@ from models.text import plain
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
-    """A model file on this machine."""
+    """A model on this machine: a file, or the folder of a checkpoint."""
 
     id: str
     path: Path
@@ -67,7 +67,7 @@ class Library:
         return found.path if found else None
 
     def resolve(self, ref: str) -> Installed:
-        """The file that a catalogue id, an added id or a path means, its header checked.
+        """The file that a catalogue id, an added id or a path means, its header checked; a path may be a checkpoint's.
 
         Raises NotInstalled, UnknownModel, or BadFile.
         """
@@ -199,7 +199,10 @@ class Library:
     def _at_path(self, ref: str, records: Records) -> Installed:
         if "/" not in ref and "\\" not in ref and not ref.lower().endswith(".gguf") and not os.path.exists(ref):
             raise self._absent(ref, records)
-        path = _existing(Path(ref))
+        path = _existing(Path(ref), folders=True)
+        if path.is_dir():
+            bytes = checkpoint.check(path)
+            return Installed(id=catalogues.id_for(path.name), path=path, bytes=bytes, added_in_place=True)
         gguf.check(path)
         same = (id for id, known in records.items() if known.path == str(path))
         id = next(same, None)
@@ -228,18 +231,19 @@ def _forget(records: Records, id: str) -> None:
     records.pop(id, None)
 
 
-def _existing(path: Path) -> Path:
-    """An absolute path to a file that is there; links in it are kept."""
+def _existing(path: Path, folders: bool = False) -> Path:
+    """An absolute path to a file (or folder) that is there; links in it are kept."""
     shown = plain(str(path))
     try:
         path = path.expanduser().absolute()
         str(path).encode()
-        if path.is_file():
+        if path.is_file() or (folders and path.is_dir()):
             return path
     except (ValueError, RuntimeError, OSError) as error:
         raise NotWritable(f"{shown} is no path that can be used: check its name") from error
-    kind = "a folder, not a file" if path.is_dir() else "not there"
-    raise NotInstalled(f"{shown} is {kind}: give the path of a .gguf file, or an id of paceline models list")
+    if path.is_dir():
+        raise NotInstalled(f"{shown} is a folder, not a file: a checkpoint is not added, name it with --target")
+    raise NotInstalled(f"{shown} is not there: give the path of a .gguf file, or an id of paceline models list")
 
 
 def _installed(id: str, path: Path, known: Record | None, in_place: bool | None = None) -> Installed:
