@@ -7,10 +7,16 @@ marked unknown; if the change fails it is cleared, never guessed.
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from engine.errors import CannotRewind, Interrupted, ModelError
 from engine.model import FloatArray, Model
+from engine.narrow import NarrowRows, Narrows, Want
+
+T = TypeVar("T")
+Wants = Callable[[Sequence[int], Sequence[int]], Want | None]
+"""Asked with the ids and with what is read ahead: what is enough of the rows; None: whole rows."""
 
 
 class Cache:
@@ -18,6 +24,8 @@ class Cache:
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self.narrow = model if isinstance(model, Narrows) and model.narrows else None
+        """The model, where it is better asked for narrow rows."""
         self._known = True
 
     @property
@@ -27,11 +35,20 @@ class Cache:
 
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
         """The model's forward; a failure other than Interrupted leaves the cache empty."""
+        return self._pass(lambda: self.model.forward(tokens, rows))
+
+    def forward_narrow(self, tokens: Sequence[int], rows: int, want: Want) -> NarrowRows:
+        """As `forward`, of a model that narrows."""
+        assert self.narrow is not None
+        model = self.narrow
+        return self._pass(lambda: model.forward_narrow(tokens, rows, want.count, want.named))
+
+    def _pass(self, forward: Callable[[], T]) -> T:
         if not self._known:
             self.clear()
         self._known = False
         try:
-            out = self.model.forward(tokens, rows)
+            out = forward()
         except (Interrupted, ValueError):
             self._known = True
             raise
@@ -127,11 +144,21 @@ class Context:
 
     def advance(self, cache: Cache, ahead: Sequence[int], rows: int) -> FloatArray:
         """Feed a cache what it lacks of the ids and then `ahead`; the last `rows` rows of logits."""
+        return cache.forward(self._lacking(cache, ahead), rows)
+
+    def advance_for(self, wants: Wants, cache: Cache, ahead: Sequence[int], rows: int) -> FloatArray | NarrowRows:
+        """As `advance`; narrow rows where the model narrows and they are enough by `wants`."""
+        want = wants(self.ids, ahead) if cache.narrow else None
+        if want is None:
+            return self.advance(cache, ahead, rows)
+        return cache.forward_narrow(self._lacking(cache, ahead), rows, want)
+
+    def _lacking(self, cache: Cache, ahead: Sequence[int]) -> list[int]:
+        """What a cache lacks of the ids, and then `ahead`."""
         if ahead and cache is self.target:
             self._wide = min(self._wide, cache.length)
         beyond = cache.length - len(self.ids)
-        tokens = [*self.ids[cache.length :], *ahead] if beyond < 0 else list(ahead[beyond:])
-        return cache.forward(tokens, rows)
+        return [*self.ids[cache.length :], *ahead] if beyond < 0 else list(ahead[beyond:])
 
     def commit(self, tokens: Sequence[int], fed: int) -> None:
         """Append the round's tokens, of which the first `fed` are drafts that the caches may hold."""

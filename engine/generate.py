@@ -140,7 +140,7 @@ def _propose(
 def _verify(a: Answering, proposals: Sequence[Proposal]) -> tuple[int, list[int], list[float]]:
     """How many drafts are kept, the kept ones with the target's own token behind them, and the leads of these."""
     ahead = [p.token for p in proposals]
-    rows = a.context.advance(a.context.target, ahead, len(ahead) + 1)
+    rows = a.context.advance_for(a.sampler.want, a.context.target, ahead, len(ahead) + 1)
     leads: list[float] = []
 
     def target(i: int) -> Distribution:

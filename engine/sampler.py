@@ -7,8 +7,10 @@ committed ids is only kept so that a long answer is not counted again for each r
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from engine import narrow
 from engine.config import Sampling
 from engine.model import FloatArray
+from engine.narrow import Candidates, Want
 from engine.penalties import Used, counts_answer, looks_back
 from engine.sampling import Distribution, after
 
@@ -24,10 +26,22 @@ class Sampler:
         self._counted = start
         self._counts: Counter[int] = Counter()
 
-    def __call__(self, row: FloatArray, ids: Sequence[int], ahead: Sequence[int]) -> Distribution:
+    def __call__(self, row: FloatArray | Candidates, ids: Sequence[int], ahead: Sequence[int]) -> Distribution:
         """The distribution after `ids`, which only grow from call to call, and then `ahead`."""
         recent = self._recent(ids, ahead) if self._looks_back else frozenset[int]()
-        return after(row, self._size, self._sampling, Used(recent, self._tally(ids, ahead)))
+        used = Used(recent, self._tally(ids, ahead))
+        if isinstance(row, Candidates):
+            return narrow.after(row, self._size, self._sampling, used)
+        return after(row, self._size, self._sampling, used)
+
+    def want(self, ids: Sequence[int], ahead: Sequence[int]) -> Want | None:
+        """What is enough of the rows after `ids` and after each beginning of `ahead`; None: whole rows."""
+        touched = {*self._sampling.logit_bias, *self._tally(ids, ahead)}
+        if self._looks_back:
+            touched |= {*self._recent(ids, ()), *ahead}  # what leaves the window on the way counts as well
+        named = tuple(token for token in touched if 0 <= token < self._size)
+        count = narrow.wanted(self._sampling, self._size, len(named))
+        return None if count is None else Want(count, named)
 
     def _recent(self, ids: Sequence[int], ahead: Sequence[int]) -> set[int]:
         back = self._sampling.repeat_last

@@ -80,4 +80,5 @@ class ModelDrafter:
 
     def _row(self, ahead: Sequence[int]) -> Distribution:
         """The draft's distribution after the ids and the tokens drafted behind them."""
-        return self._sampler(self._context.advance(self._cache, ahead, 1)[0], self._context.ids, ahead)
+        rows = self._context.advance_for(self._sampler.want, self._cache, ahead, 1)
+        return self._sampler(rows[0], self._context.ids, ahead)
