@@ -11,6 +11,7 @@ from app.errors import NotEnoughMemory, NothingInstalled, UsageError
 from app.last_pair import last_pair, remember
 from app.settings import Settings
 from engine.config import EngineConfig
+from engine.engines import engines_for
 
 if TYPE_CHECKING:
     from models.library import Library
@@ -38,24 +39,22 @@ class Choice:
 
 
 def choose(settings: Settings, library: "Library", require_draft: bool = False) -> Choice:
-    """What to load; raises NothingInstalled, UsageError, or an error of the models package."""
+    """What to load; raises NothingInstalled, UsageError, or an error of the engine or the models package."""
     if settings.demo:
         return Choice(replace(settings.engine_config(Path("demo")), target_name="demo"))
     pair = None if settings.target else _pair(settings, library)
     target = library.resolve(settings.target or library.catalogue.pairs[str(pair)].target)
     draft_ref = settings.draft or (library.catalogue.pairs[pair].draft if pair else None)
     draft = library.resolve(draft_ref) if draft_ref not in (None, "none") else None
-    models = [model.path for model in (target, draft) if model]
     config = replace(
         settings.engine_config(target.path),
-        n_ctx=_context(settings, models),
         target_name=target.id,
         draft=draft.path if draft else None,
         draft_name=draft.id if draft else "",
         require_draft=require_draft and draft is not None,
         cache_dir=paths.cache_dir(),
     )
-    return Choice(config, pair)
+    return Choice(replace(config, n_ctx=_context(config)), pair)
 
 
 def _pair(settings: Settings, library: "Library") -> str:
@@ -74,22 +73,30 @@ def _pair(settings: Settings, library: "Library") -> str:
     raise NothingInstalled(f"no pair of models is installed: {offers}")
 
 
-def _context(settings: Settings, models: list[Path]) -> int | None:
-    """The tokens of context that fit the memory; None where the engine may take what it likes."""
+def _context(config: EngineConfig) -> int | None:
+    """The tokens of context that fit the memory; None where the engine may take what it likes.
+
+    LoadFailed or ConfigError where an engine cannot run these files so.  Only llama.cpp's models are measured against
+    the memory: torch may hold one in other numbers than its file does, on a device that is not known here.
+    """
     from models import fit
     from models.text import size
 
-    loads, kv, free = [fit.of_file(path) for path in models], settings.kv or "f16", fit.available()
-    wanted = settings.ctx or MOST_CONTEXT
+    engines, asked = engines_for(config), config.n_ctx
+    if engines.target != "llamacpp":
+        return asked
+    files = [config.target, *([config.draft] if config.draft and engines.draft == "llamacpp" else [])]
+    loads, kv, free = [fit.of_file(path) for path in files], config.kv or "f16", fit.available()
+    wanted = asked or MOST_CONTEXT
     fits = fit.largest_context(loads, wanted, free, kv)
-    least = settings.ctx or LEAST_CONTEXT
+    least = asked or LEAST_CONTEXT
     if fits < min(least, loads[0].facts.n_ctx_train):
         required = size(fit.need(loads, least, kv))
         advice = (
             f"take --ctx {fits} or less" if fits >= LEAST_CONTEXT else "close other programs or take a smaller model"
         )
         raise NotEnoughMemory(f"{least:,} tokens of context need {required} and {size(free)} are free: {advice}")
-    return fits if settings.ctx is None and fits < min(wanted, loads[0].facts.n_ctx_train) else settings.ctx
+    return fits if asked is None and fits < min(wanted, loads[0].facts.n_ctx_train) else asked
 
 
 def _size(library: "Library", pair: str) -> str:

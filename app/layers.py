@@ -76,7 +76,7 @@ def _checked(place: str, said: dict[str, object]) -> Settings:
 
 def _converted(place: str, name: str, value: object) -> object:
     wanted = _types()[name]
-    if name == "spec" and type(value) is int:
+    if name in ("spec", "exit_layers") and type(value) is int:
         value = str(value)
     if wanted == tuple[str, ...] | None and isinstance(value, str):
         value = [value]

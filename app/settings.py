@@ -22,6 +22,7 @@ from engine.config import (
     Rule,
     Sampling,
     Speculation,
+    Weights,
 )
 from engine.errors import ConfigError
 
@@ -37,7 +38,18 @@ SAMPLING = (
     "seed",
 )
 """Settings that are fields of Sampling by the same name."""
-LOADING = ("engine", "exact", "ctx", "threads", "gpu_layers", "kv", "flash_attention")
+LOADING = (
+    "engine",
+    "draft_engine",
+    "exact",
+    "ctx",
+    "threads",
+    "gpu_layers",
+    "kv",
+    "flash_attention",
+    "weights",
+    "exit_layers",
+)
 """Settings of how a model is loaded, which say nothing to the demo."""
 
 
@@ -48,11 +60,13 @@ class Settings:
     pair: str | None = None
     """A pair of models that belong together; default: the one used last, else coder, else tiny."""
     target: str | None = None
-    """The model that decides, by id or path, in place of a pair."""
+    """The model that decides, by id or path (a GGUF file or a checkpoint's folder), in place of a pair."""
     draft: str | None = None
     """The model that drafts for it, by id or path; none: drafts come from the conversation alone."""
     engine: Literal["auto", "llamacpp", "torch"] | None = None
-    """What runs the models; default: by the type of the file."""
+    """What runs the target: llama.cpp a GGUF file, torch that or a checkpoint's folder; default: by what it is."""
+    draft_engine: Literal["auto", "llamacpp", "torch"] | None = None
+    """What runs the draft; default: by what it is, so a GGUF file may draft for a checkpoint."""
     demo: bool | None = None
     """A scripted model in place of a real one: nothing to download."""
     spec: str | None = None
@@ -94,9 +108,13 @@ class Settings:
     gpu_layers: int | None = None
     """Layers on the GPU, -1 all, 0 none; default: -1."""
     kv: CacheType | None = None
-    """Type of the cache: smaller types need less memory; default: f16."""
+    """Type of llama.cpp's cache: smaller types need less memory; default: f16."""
     flash_attention: FlashAttention | None = None
     """Another way to compute attention; default: auto, which is on with a GPU or a quantized cache, else off."""
+    weights: Weights | None = None
+    """How the torch engine holds weights: nf4 and int8 need the least memory; default: auto, by device and memory."""
+    exit_layers: str | None = None
+    """How many of the target's first layers draft for the rest (torch engine): auto measures it; default: off."""
 
     def over(self, lower: "Settings") -> "Settings":
         """These settings where they say something, `lower` elsewhere; a choice of models replaces all of it."""
@@ -128,6 +146,17 @@ class Settings:
         except (ValueError, ConfigError) as error:
             raise ConfigError(f"spec must be auto, off or a length from 1 to 64, not {self.spec!r}") from error
 
+    @property
+    def early_exit(self) -> int | None:
+        """How many layers draft, 0 to be measured, None for none; ConfigError where it is neither off, auto nor so."""
+        if self.exit_layers in (None, "off"):
+            return None
+        if self.exit_layers == "auto":
+            return 0
+        if self.exit_layers.isdecimal() and (layers := int(self.exit_layers)) > 0:
+            return layers
+        raise ConfigError(f"exit-layers must be auto, off or a number of layers from 1 on, not {self.exit_layers!r}")
+
     def request(self, messages: tuple[Message, ...]) -> Request:
         """A conversation to answer with these settings, the system's message first."""
         system = (Message(role="system", content=self.system),) if self.system else ()
@@ -135,10 +164,16 @@ class Settings:
         return replace(request, **_said({"max_tokens": self.max_tokens, "stop": self.stop}))
 
     def engine_config(self, target: Path) -> EngineConfig:
-        """How to load this file, with no draft; ConfigError where a value is out of range."""
-        said = {name: getattr(self, name) for name in ("threads", "gpu_layers", "kv", "flash_attention", "exact")}
-        backend = "demo" if self.demo else self.engine
-        return replace(EngineConfig(target=target), **_said({**said, "n_ctx": self.ctx, "backend": backend}))
+        """How to load this file or folder, with no draft; ConfigError where a value is out of range."""
+        same = ("threads", "gpu_layers", "kv", "flash_attention", "exact", "weights")
+        said = {
+            **{name: getattr(self, name) for name in same},
+            "n_ctx": self.ctx,
+            "backend": "demo" if self.demo else self.engine,
+            "draft_backend": self.draft_engine,
+            "exit_layers": self.early_exit,
+        }
+        return replace(EngineConfig(target=target), **_said(said))
 
     def check(self) -> None:
         """Raise ConfigError or UsageError where a value is out of range or two exclude each other."""

@@ -125,6 +125,7 @@ def _models() -> tuple[list[str], list[str], list[str]]:
     from app.choice import choose
     from app.errors import AppError
     from app.settings import Settings
+    from engine.errors import EngineError
     from models.errors import ModelsError
     from models.library import Library
 
@@ -135,7 +136,7 @@ def _models() -> tuple[list[str], list[str], list[str]]:
         models = [model.id for model in library.installed()]
         pairs = [pair.id for pair in library.installed_pairs()]
         choose(layers.load(Settings()), library)
-    except (AppError, ModelsError) as error:
+    except (AppError, EngineError, ModelsError) as error:
         return models, pairs, [shown(str(error))]
     return models, pairs, []
 
