@@ -69,8 +69,9 @@ class Run:
         return Reading(model=step.model, reused=reused, done=step.done, total=step.total)
 
     def draft_failed(self, step: DraftFailed) -> None:
-        """The rest of the answer is made without the draft model."""
-        self._failures.append(f"the draft model failed and was left out from there on: {step.reason}")
+        """The rest of the answer is made without what failed."""
+        what = "early exit" if step.source == "exit" else "the draft model"
+        self._failures.append(f"{what} failed and was left out from there on: {step.reason}")
 
     def round(self, done: RoundDone) -> Iterator[Tokens | Round]:
         """Take in a round: its text as far as it may be shown, then its figures."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from engine.early import leaves_early
 from engine.errors import CannotRewind, Interrupted, ModelError
 from engine.model import FloatArray, Model
 from engine.narrow import NarrowRows, Narrows, Want
@@ -83,6 +84,12 @@ class Cache:
             self.rewind(start)
         return moved
 
+    def forget_ahead(self) -> None:
+        """Forget what left the model early; what the cache holds stays as it is."""
+        length, self._known = self.length, False
+        self.model.rewind(length)
+        self._known = True
+
     def doubt(self) -> None:
         """Count on nothing in the cache: it is cleared before it is used again."""
         self._known = False
@@ -95,11 +102,15 @@ class Cache:
 
 
 class Context:
-    """The ids of one conversation with the caches of its target and, if there is one, its draft."""
+    """The ids of one conversation with the caches of its target and, if there is one, its draft.
 
-    def __init__(self, target: Model, draft: Model | None = None) -> None:
+    `exit_layers`: after how many of its layers the target is left where it drafts for itself; None: nowhere.
+    """
+
+    def __init__(self, target: Model, draft: Model | None = None, exit_layers: int | None = None) -> None:
         self.target = Cache(target)
         self.draft = Cache(draft) if draft else None
+        self.exit_layers = exit_layers
         self.ids: list[int] = []
         self._wide = self._moved = math.inf
 
@@ -159,6 +170,24 @@ class Context:
             self._wide = min(self._wide, cache.length)
         beyond = cache.length - len(self.ids)
         return [*self.ids[cache.length :], *ahead] if beyond < 0 else list(ahead[beyond:])
+
+    def leave(self, ahead: Sequence[int]) -> FloatArray:
+        """The target's early row, [1, vocab], after the ids and then `ahead`; its cache stays as it is.
+
+        Called without `ahead` first, which begins a run, and then with one more token each time.  The ids but the last
+        have been read.  Whatever fails, the cache holds what it held.
+        """
+        target = self.target
+        if not leaves_early(target.model) or self.exit_layers is None:
+            raise ValueError("the target is not left early")
+        if not ahead:
+            target.forget_ahead()  # of a run that was never verified
+        try:
+            return target.model.leave(ahead[-1:] or self.ids[target.length :], 1, self.exit_layers)
+        except BaseException:
+            with contextlib.suppress(ModelError):  # then it counts as empty
+                target.forget_ahead()
+            raise
 
     def commit(self, tokens: Sequence[int], fed: int) -> None:
         """Append the round's tokens, of which the first `fed` are drafts that the caches may hold."""

@@ -16,6 +16,7 @@ from engine.config import EngineConfig, Request, Speculation
 from engine.config import Rule as RuleName
 from engine.context import Context
 from engine.drafters import Drafter
+from engine.drafters.exit import ExitDrafter
 from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import Interrupted, PromptTooLong
@@ -45,12 +46,12 @@ class Engine:
     def __init__(self, pair: Pair, clock: Clock = time.perf_counter, rules: Rules = lossless) -> None:
         self.pair = pair
         self._rules = rules
-        self.context = Context(pair.target, pair.draft)
+        self.context = Context(pair.target, pair.draft, pair.exit_layers)
         self._clock = clock
         self._chat = Chat(pair.target.vocab)
         self._horizon = Horizon(self._chat, pair.target.n_ctx)
         self._lookup = LookupDrafter(pair.target.vocab.eog)
-        self._experience = Experience(pair.costs)
+        self._experience = Experience(pair.costs, {} if pair.exit_agreement is None else {"exit": pair.exit_agreement})
         self._planner: Planner | None = None
         self._cancelled = threading.Event()
 
@@ -168,4 +169,6 @@ class Engine:
         drafters: list[Drafter] = [self._lookup]
         if self.context.draft is not None:
             drafters.append(ModelDrafter(self.context, rule, sampler, self._cancelled.is_set))
+        if self.context.exit_layers is not None:
+            drafters.append(ExitDrafter(self.context, rule, sampler, self._cancelled.is_set))
         return Answering(self.context, drafters, planner, rule, sampler, run.request.max_tokens, self._clock)

@@ -38,8 +38,9 @@ class CatchingUp:
 
 @dataclass(frozen=True, slots=True)
 class DraftFailed:
-    """The draft model failed; the answer goes on without it."""
+    """What drafted failed; the answer goes on without it."""
 
+    source: Source
     reason: str
 
 
@@ -90,9 +91,12 @@ def rounds(a: Answering) -> Generator[CatchingUp | DraftFailed | RoundDone, None
             try:
                 proposals, drafting = yield from _propose(a, plan, drafter)
             except ModelError as error:
+                if drafter is None:
+                    raise
                 drafters = [other for other in drafters if other is not drafter]
-                yield DraftFailed(str(error))
+                yield DraftFailed(drafter.source, str(error))
                 continue
+            yield from _catch_up(a.context, "target", a.context.target, 1)  # where an early exit has lost its cache
             verifying = a.clock()
             accepted, tokens, leads = _verify(a, proposals)
             spent = Spent(drafting * 1000, (a.clock() - verifying) * 1000)
