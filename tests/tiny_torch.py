@@ -52,6 +52,12 @@ class Tiny:
     """Whether a SentencePiece vocabulary puts a space before the text."""
 
 
+def write_tokenizer(folder: Path, tiny: Tiny = Tiny()) -> Path:
+    """The byte-level BPE vocabulary alone, without a model."""
+    names = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}
+    return _write_tokenizer(folder, _bpe_tokenizer(tiny), names, tiny.template)
+
+
 def write_llama(folder: Path, tiny: Tiny = Tiny()) -> Path:
     """A dense model of the Llama family with grouped queries; byte-level BPE vocabulary with ChatML control tokens."""
     return _write_bpe(folder, tiny, LlamaConfig, _attending(tiny) | {"head_dim": HEAD})
@@ -71,7 +77,7 @@ def write_gemma3(folder: Path, tiny: Tiny = Tiny(layers=6, template=GEMMA)) -> P
     config = Gemma3TextConfig(vocab_size=size, **_attending(tiny), **more, **ends)
     names = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
     _write_tokenizer(folder, tokenizer, names, tiny.template)
-    return _write_model(folder, config, tiny, [1, tokenizer.token_to_id("<end_of_turn>")])
+    return _write_model(folder, config, tiny, [1, SPM_WORDS.index("<end_of_turn>")])
 
 
 def write_mamba(folder: Path, tiny: Tiny = Tiny()) -> Path:
@@ -118,8 +124,7 @@ def _write_bpe(folder: Path, tiny: Tiny, family: type[PretrainedConfig], shape: 
     opens, _, ends = map(tokenizer.token_to_id, BPE_CONTROL)
     size = tokenizer.get_vocab_size() + tiny.padding
     config = family(vocab_size=size, bos_token_id=opens, eos_token_id=ends, pad_token_id=opens, **shape)
-    _write_tokenizer(folder, tokenizer, {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}, tiny.template)
-    return _write_model(folder, config, tiny, [ends, opens])
+    return _write_model(write_tokenizer(folder, tiny), config, tiny, [ends, opens])
 
 
 def _write_model(folder: Path, config: PretrainedConfig, tiny: Tiny, ends: list[int]) -> Path:
@@ -153,13 +158,14 @@ def _scale(name: str, shape: tuple[int, ...], family: str) -> float:
     return factor / math.sqrt(shape[-1])
 
 
-def _write_tokenizer(folder: Path, tokenizer: Tokenizer, names: Mapping[str, str], template: str | None) -> None:
+def _write_tokenizer(folder: Path, tokenizer: Tokenizer, names: Mapping[str, str], template: str | None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, **names}
     if template is not None:
         config["chat_template"] = template
     (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
 
 
 def _bpe_tokenizer(tiny: Tiny) -> Tokenizer:
