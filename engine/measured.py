@@ -90,7 +90,7 @@ def own_strict(config: EngineConfig, target: Opened, progress: Tell) -> StrictCh
         measured = len(known.widths.contexts)
         return measured >= len(STRICT_PLAN.fitting(model.n_ctx)) or (measured > 0 and known.widths.group == 1)
 
-    return _kept(config, _key(config, target), StrictChoice, measure, suits)
+    return _kept(config, key_of(config, target), StrictChoice, measure, suits)
 
 
 def change_of_leads(config: EngineConfig, target: Opened, progress: Tell) -> Change | None:
@@ -104,7 +104,7 @@ def change_of_leads(config: EngineConfig, target: Opened, progress: Tell) -> Cha
     contexts = LEADS_PLAN.fitting(model.n_ctx)
     widths = _kept(
         config,
-        _key(config, target),
+        key_of(config, target),
         Widths,
         lambda: measure_widths(model, LEADS_PLAN, telling(progress, EXACTNESS)),
         lambda known: len(known.contexts) >= len(contexts),
@@ -117,7 +117,13 @@ def costs(config: EngineConfig, target: Opened, draft: Opened | None, progress: 
 
     def table(opened: Opened, widths: tuple[int, ...]) -> CostTable:
         told = telling(progress, SPEED)
-        return _kept(config, _key(config, opened), CostTable, lambda: measure_costs(opened.model, widths, told))
+        return _kept(
+            config,
+            key_of(config, opened),
+            CostTable,
+            lambda: measure_costs(opened.model, widths, told),
+            lambda known: known.ms.keys() >= set(widths),  # a model that was a draft before has fewer
+        )
 
     drafts: dict[Source, DraftCost] = {}
     if draft:
@@ -138,7 +144,20 @@ def let_shift(config: EngineConfig, opened: Opened, progress: Tell) -> None:
         progress(Loading(what="trying the cache, once", share=0.0))
         return Shift(right=model.try_shift())
 
-    model.shifts = _kept(config, _key(config, opened), Shift, measure).right
+    model.shifts = _kept(config, key_of(config, opened), Shift, measure).right
+
+
+def key_of(config: EngineConfig, opened: Opened) -> Key:
+    """All that a measurement of an opened model depends on."""
+    model = opened.model
+    return msgspec.structs.replace(
+        key_for(model.file, opened.library, model.device, model.threads),
+        engine=opened.engine,
+        weights=opened.weights,
+        gpu_layers=config.gpu_layers,
+        kv=model.kv,
+        flash_attention=model.flash_attention,
+    )
 
 
 def _kept(
@@ -155,18 +174,6 @@ def _kept(
     if not (isinstance(found, CostTable) and not found.steady):
         store.put(key, found)
     return found
-
-
-def _key(config: EngineConfig, opened: Opened) -> Key:
-    model = opened.model
-    return msgspec.structs.replace(
-        key_for(model.file, opened.library, model.device, model.threads),
-        engine=opened.engine,
-        weights=opened.weights,
-        gpu_layers=config.gpu_layers,
-        kv=model.kv,
-        flash_attention=model.flash_attention,
-    )
 
 
 def _unopened(config: EngineConfig) -> Key:

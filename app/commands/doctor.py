@@ -12,6 +12,7 @@ import msgspec
 from app import paths
 from app.paths import shown
 from engine.probe import Probe, probe
+from engine.torch_probe import TorchProbe, probe_torch
 
 
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +47,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     memory_available: int
     gpu_offload: bool
     gpu_reason: str
+    torch: TorchProbe
     models: list[str]
     pairs: list[str]
     last_pair: str | None
@@ -60,13 +62,13 @@ def doctor(*, json: bool = False) -> int:
     json
         Print one JSON object.
     """
-    report = examine(probe())
+    report = examine(probe(), probe_torch())
     print(msgspec.json.encode(report).decode() if json else "\n".join(lines(report)))
     return 0 if report.ready else 1
 
 
-def examine(native: Probe) -> Report:
-    """Look at this machine, given what the native library said."""
+def examine(native: Probe, torch: TorchProbe) -> Report:
+    """Look at this machine, given what the engines' libraries said."""
     import psutil
 
     from app.last_pair import last_pair
@@ -91,6 +93,7 @@ def examine(native: Probe) -> Report:
         memory_available=fit.available(),
         gpu_offload=native.offload,
         gpu_reason=native.offload_reason,
+        torch=torch,
         models=models,
         pairs=pairs,
         last_pair=last_pair(),
@@ -110,6 +113,7 @@ def lines(report: Report) -> list[str]:
         ("threads", f"{report.threads} ({report.threads_reason})"),
         ("memory", f"{size(report.memory_available)} free of {size(report.memory_total)}"),
         ("GPU", f"{'used' if report.gpu_offload else 'not used'}: {report.gpu_reason or 'unknown'}"),
+        ("torch engine", report.torch.line),
         ("models", ", ".join(report.models) or "none"),
         ("pairs", ", ".join(report.pairs) or "none"),
         *((folder.name, f"{folder.path} ({folder.mode or 'not made yet'})") for folder in report.folders),

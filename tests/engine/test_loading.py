@@ -130,11 +130,11 @@ def test_what_the_user_chose_holds_in_strict(target: Path) -> None:
     engine.close()
 
 
-def test_a_missing_file_and_the_torch_engine_are_said(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_for_llamacpp_are_said(tmp_path: Path) -> None:
     with pytest.raises(LoadFailed, match="no model file"):
         Engine.load(config(tmp_path / "none.gguf"))
-    with pytest.raises(LoadFailed, match="torch"):
-        Engine.load(config(tmp_path, backend="torch"))
+    with pytest.raises(LoadFailed, match="is a folder and llama.cpp reads GGUF files: take --engine torch"):
+        Engine.load(config(tmp_path, backend="llamacpp"))
 
 
 def test_the_demo_answers_without_files() -> None:
