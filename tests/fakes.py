@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from engine.backends.toy import ScriptLM, ToyLM, ToyModel, ToyVocabulary
+from engine.backends.toy import EarlyLM, ScriptLM, ToyLM, ToyModel, ToyVocabulary
 from engine.config import Request, Sampling, Speculation
 from engine.engine import Engine
 from engine.events import AnswerEvent, Finished
@@ -32,13 +32,22 @@ class FaultyModel:
         return getattr(self.inner, name)
 
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
+        return self._pass("forward", tokens, lambda: self.inner.forward(tokens, rows))
+
+    def leave(self, tokens: Sequence[int], rows: int, layers: int) -> FloatArray:
+        """Counts as a forward."""
+        inner = self.inner
+        assert isinstance(inner, EarlyLM)
+        return self._pass("leave", tokens, lambda: inner.leave(tokens, rows, layers))
+
+    def _pass(self, name: str, tokens: Sequence[int], run: Callable[[], FloatArray]) -> FloatArray:
         number, self.forwards = self.forwards, self.forwards + 1
-        self.calls.append(("forward", list(tokens)))
+        self.calls.append((name, list(tokens)))
         if self.at is not None and (number == self.at or (self.lasting and number > self.at)):
             if self.after:
-                self.inner.forward(tokens, rows)
+                run()
             raise self.error()
-        return self.inner.forward(tokens, rows)
+        return run()
 
     def rewind(self, length: int) -> None:
         if length != self.inner.length:

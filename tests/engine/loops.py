@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from engine.backends.toy import ToyLM
+from engine.backends.toy import EarlyLM
 from engine.config import Sampling, Speculation
 from engine.context import Context
 from engine.drafters import Drafter, Offer
+from engine.drafters.ahead import Submits, always
+from engine.drafters.exit import ExitDrafter
 from engine.drafters.lookup import LookupDrafter
-from engine.drafters.model import ModelDrafter, Submits, always
+from engine.drafters.model import ModelDrafter
 from engine.generate import Answering, RoundDone, rounds
 from engine.model import FloatArray
 from engine.planner import Plan, Planner
@@ -38,13 +40,18 @@ SAID = (0, 1, 2, 0, 1, 1, 2, 2, 0, 1)
 Known = dict[tuple[bytes, Prefix, Prefix], Distribution]
 
 
-class Remembering(ToyLM):
-    """A ToyLM that works out each row once; its padding, if any, is what the model likes best."""
+EXIT_LAYERS = 4
+"""Of 8: the early row is half the target's own."""
+
+
+class Remembering(EarlyLM):
+    """An EarlyLM that works out each row once; its padding, if any, is what the model likes best."""
 
     def __init__(self, size: int, seed: int, blur: float = 0.0, eog: Sequence[int] = (), padding: int = 0) -> None:
         super().__init__(size, seed=seed, blur=blur, eog=eog)
         self.padding = padding
         self._known: dict[Prefix, FloatArray] = {}
+        self._known_early: dict[Prefix, FloatArray] = {}
 
     def row(self, ids: Sequence[int]) -> FloatArray:
         key = tuple(ids)
@@ -52,8 +59,14 @@ class Remembering(ToyLM):
             self._known[key] = super().row(ids)
         return self._known[key]
 
-    def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
-        out = super().forward(tokens, rows)
+    def early_row(self, ids: Sequence[int], layers: int) -> FloatArray:
+        key = (layers, *ids)
+        if key not in self._known_early:
+            self._known_early[key] = super().early_row(ids, layers)
+        return self._known_early[key]
+
+    def _filled(self, rows: Sequence[FloatArray]) -> FloatArray:
+        out = super()._filled(rows)
         out[:, self.vocab.size :] = 99
         return out
 
@@ -112,6 +125,7 @@ class Parts:
     context: type[Context] = Context
     sampler: type[Sampler] = Sampler
     drafter: type[ModelDrafter] = ModelDrafter
+    exit: type[ExitDrafter] = ExitDrafter
     planner: Callable[[Path, Context, int], Planner] = Fixed
 
 
@@ -213,7 +227,7 @@ class Loop:
 
     def play(self, path: Path, most: int | None = None) -> State:
         """The state after `most` rounds (None: after the last)."""
-        context = self.parts.context(self.target, self.draft)
+        context = self.parts.context(self.target, self.draft, EXIT_LAYERS)
         state = State((), False, ())
         with closing(self._rounds(path, context)) as steps:
             for number, step in enumerate(steps, 1):
@@ -233,8 +247,10 @@ class Loop:
         sampler = self.parts.sampler(self.sampling, self.size, frozenset(self.eog), len(self.prompt))
         if self.remembers:
             sampler = RememberingSampler(sampler, self._known)
-        model = self.parts.drafter(context, rule, sampler, lambda: False, self.submits)
-        drafters: list[Drafter] = [d for d in (lookup, model) if d.source in self.sources]
+        ahead = [
+            make(context, rule, sampler, lambda: False, self.submits) for make in (self.parts.drafter, self.parts.exit)
+        ]
+        drafters: list[Drafter] = [d for d in (lookup, *ahead) if d.source in self.sources]
         planner = self.parts.planner(path, context, self.drafted)
         for step in rounds(Answering(context, drafters, planner, rule, sampler, self.tokens, lambda: 0.0)):
             if isinstance(step, RoundDone):

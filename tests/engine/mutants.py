@@ -9,6 +9,8 @@ import numpy as np
 
 from engine.config import Sampling
 from engine.context import Cache, Context
+from engine.drafters.ahead import AheadDrafter
+from engine.drafters.exit import ExitDrafter
 from engine.drafters.model import ModelDrafter
 from engine.model import FloatArray
 from engine.sampler import Sampler
@@ -159,7 +161,7 @@ class NoiseOfTheLastDraft(Coupled):
         return super().choose(target, position)
 
 
-class DropsUnlikely(ModelDrafter):
+class DropsUnlikely(AheadDrafter):
     """Does not submit a token that it drew, and nothing after it, because the token was unlikely."""
 
     def propose(self, length: int) -> list[Proposal]:
@@ -168,12 +170,28 @@ class DropsUnlikely(ModelDrafter):
         return proposals[: likely.index(False)] if False in likely else proposals
 
 
-class StopsByTheDraw(ModelDrafter):
+class StopsByTheDraw(AheadDrafter):
     """Does not submit the last token, because of what was drawn there."""
 
     def propose(self, length: int) -> list[Proposal]:
         proposals = super().propose(length)
         return proposals[:-1] if proposals[-1].token == 0 else proposals
+
+
+class ModelDropsUnlikely(DropsUnlikely, ModelDrafter):
+    """A draft model that does so."""
+
+
+class ModelStopsByTheDraw(StopsByTheDraw, ModelDrafter):
+    """A draft model that does so."""
+
+
+class ExitDropsUnlikely(DropsUnlikely, ExitDrafter):
+    """An early exit that does so."""
+
+
+class ExitStopsByTheDraw(StopsByTheDraw, ExitDrafter):
+    """An early exit that does so."""
 
 
 class CountsRefused(Sampler):
@@ -250,11 +268,14 @@ LOOPS: dict[str, Loop] = {
     "the bonus comes from the draft": _rule(DrawsBonusFromDraft),
     "the argmax decides": _rule(ComparesArgmax),
     "the draft is filtered otherwise": _rule(FiltersDraftOtherwise),
-    "dropped by its own probability": _made_of(Parts(drafter=DropsUnlikely)),
-    "stopped by what was drawn": _made_of(Parts(drafter=StopsByTheDraw)),
+    "dropped by its own probability": _made_of(Parts(drafter=ModelDropsUnlikely)),
+    "dropped by its own probability, early": _made_of(Parts(exit=ExitDropsUnlikely), sources=("exit",)),
+    "stopped by what was drawn": _made_of(Parts(drafter=ModelStopsByTheDraw)),
+    "stopped by what was drawn, early": _made_of(Parts(exit=ExitStopsByTheDraw), sources=("exit",)),
     "refused drafts are counted": _made_of(Parts(sampler=CountsRefused), COUNTED),
     "drafts before a position are not counted": _made_of(Parts(sampler=ForgetsDrafts), COUNTED),
     "rows come one late": _made_of(Parts(context=LateRows)),
+    "rows come one late, early": _made_of(Parts(context=LateRows), sources=("exit",)),
     "the refused draft is read": _made_of(Parts(context=FeedsRefused)),
     "coupled keeps what is possible": _rule(lambda path: KeepsWhatIsPossible(TriangleNoise(path))),  # type: ignore[arg-type]
     "coupled keeps by chance": _rule(KeepsByChance),

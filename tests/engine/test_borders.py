@@ -16,7 +16,7 @@ from engine.errors import PromptTooLong
 from engine.events import Reading, Round, Tokens
 from engine.stats import Answer
 from tests.engine.slow import first_stop
-from tests.fakes import engine_of, fixed, fresh, last, request, script_pair
+from tests.fakes import FakeClock, engine_of, fixed, fresh, last, request, script_pair
 from tests.fakes_vocab import FakeVocabulary
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
@@ -130,7 +130,9 @@ def test_no_pass_is_wider_than_the_batch(speculation: Speculation) -> None:
     target.row = lambda ids: ToyLM.row(target, [ids[-1]]) * 0 + [40.0 * (i == (ids[-1] + 1) % 16) for i in range(16)]  # type: ignore[method-assign]
     for size in (8, 64):
         target.n_batch = size
-        answer = last(engine_of(target).answer_ids(prompt, request(None, speculation, max_tokens=200)))
+        engine = engine_of(target)
+        engine._clock = FakeClock()
+        answer = last(engine.answer_ids(prompt, request(None, speculation, max_tokens=200)))
         assert len(answer.ids) == 200
         assert answer.speculation.drafted > 100
 

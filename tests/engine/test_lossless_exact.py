@@ -21,7 +21,9 @@ from tests.engine.rows import PLAIN, plain
 EXACT = 1e-12
 MODEL: tuple[Source, ...] = ("model",)
 LOOKUP: tuple[Source, ...] = ("lookup",)
+EXIT: tuple[Source, ...] = ("exit",)
 BOTH: tuple[Source, ...] = ("lookup", "model")
+ALL: tuple[Source, ...] = ("lookup", "model", "exit")
 
 
 SETTINGS = {
@@ -60,6 +62,13 @@ def test_short_model_drafts_at_every_setting(drafted: int, name: str) -> None:
     assert_lossless(Loop(SETTINGS[name], drafted, MODEL, eog=eog, remembers=drafted > 1), whole=True)
 
 
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_targets_own_first_layers_at_every_setting(name: str) -> None:
+    assert_lossless(Loop(SETTINGS[name], 1, EXIT, eog=(1,), remembers=False), whole=True)
+    assert_lossless(Loop(SETTINGS[name], 2, EXIT, room=3), whole=True)
+    assert_lossless(Loop(SETTINGS[name], 4, EXIT, size=2))
+
+
 @pytest.mark.parametrize("name", ["repeat", "penalties", "all"])
 def test_what_a_sampler_carries_from_row_to_row(name: str) -> None:
     assert_lossless(Loop(SETTINGS[name], 2, MODEL, remembers=False), whole=True)
@@ -85,7 +94,7 @@ def test_lookup_drafts_at_every_setting(drafted: int, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["plain", "top-p", "repeat", "all"])
 @pytest.mark.parametrize("drafted", [1, 2, 3, 4])
-@pytest.mark.parametrize("sources", [MODEL, LOOKUP])
+@pytest.mark.parametrize("sources", [MODEL, LOOKUP, EXIT])
 @pytest.mark.parametrize("eog", [(2,), (0, 1)])
 def test_an_end_of_generation_token_inside(
     eog: tuple[int, ...], sources: tuple[Source, ...], drafted: int, name: str
@@ -112,13 +121,20 @@ def test_rows_padded_to_different_sizes(rule: Parts, name: str, padding: tuple[i
 
 @pytest.mark.parametrize("planner", [Chancy, ByIds])
 @pytest.mark.parametrize("name", ["plain", "penalties", "all"])
-@pytest.mark.parametrize("sources", [MODEL, LOOKUP, BOTH])
+@pytest.mark.parametrize("sources", [MODEL, LOOKUP, EXIT, BOTH])
 def test_lengths_by_chance_or_by_what_was_said(
     sources: tuple[Source, ...], name: str, planner: Callable[[Path, Context, int], Planner]
 ) -> None:
     parts = Parts(planner=planner)
     assert_lossless(Loop(SETTINGS[name], 3, sources, eog=(2,), seed=4, parts=parts))
     assert_lossless(Loop(SETTINGS[name], 2, sources, seed=5, room=3, parts=parts), whole=True)
+
+
+@pytest.mark.parametrize("name", ["plain", "all"])
+def test_three_sources_in_any_turn(name: str) -> None:
+    parts = Parts(planner=Chancy)
+    assert_lossless(Loop(SETTINGS[name], 2, ALL, size=2, seed=4, parts=parts))
+    assert_lossless(Loop(SETTINGS[name], 1, ALL, size=2, seed=5, room=3, parts=parts), whole=True)
 
 
 def confident(rows: Sequence[Distribution]) -> bool:
@@ -148,16 +164,22 @@ def test_drafting_that_stops_by_its_own_confidence(
     loop = Loop(SETTINGS[name], drafted, eog=(0,), seed=6, submits=submits)
     assert_lossless(loop)
     assert {asked for asked, _ in loop.tests} >= {0, 1}
-    assert_lossless(Loop(SETTINGS[name], 2, seed=6, submits=submits), whole=True)
+    for sources in (MODEL, EXIT):
+        assert_lossless(Loop(SETTINGS[name], 2, sources, seed=6, submits=submits), whole=True)
 
 
 class Failing(Remembering):
-    """Fails to take in one of the tokens, as a draft with a damaged row would."""
+    """Fails to take in one of the tokens, as a draft with a damaged row would, when it drafts."""
 
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
-        if rows and tokens[-1] == 2:
+        if rows and tokens[-1] == 2 and self.blur:
             raise DecodeFailed("a damaged row")
         return super().forward(tokens, rows)
+
+    def leave(self, tokens: Sequence[int], rows: int, layers: int) -> FloatArray:
+        if tokens[-1] == 2:
+            raise DecodeFailed("a damaged row")
+        return super().leave(tokens, rows, layers)
 
 
 class FailingLoop(Loop):
@@ -165,10 +187,15 @@ class FailingLoop(Loop):
     def draft(self) -> Remembering:
         return Failing(self.size, self.seed, self.blur)
 
+    @cached_property
+    def target(self) -> Remembering:
+        return Failing(self.size, self.seed)
 
+
+@pytest.mark.parametrize("sources", [MODEL, EXIT])
 @pytest.mark.parametrize("drafted", [1, 2, 3])
-def test_a_draft_that_fails_at_what_it_drew(drafted: int) -> None:
-    assert_lossless(FailingLoop(PLAIN, drafted, room=3, remembers=False), whole=True)
+def test_a_draft_that_fails_at_what_it_drew(drafted: int, sources: tuple[Source, ...]) -> None:
+    assert_lossless(FailingLoop(PLAIN, drafted, sources, room=3, remembers=False), whole=True)
 
 
 def learning(path: Path, context: Context, most: int) -> Planner:
@@ -179,7 +206,7 @@ def learning(path: Path, context: Context, most: int) -> Planner:
 
 
 @pytest.mark.parametrize("name", ["plain", "top-k", "all"])
-@pytest.mark.parametrize("sources", [MODEL, LOOKUP, BOTH])
+@pytest.mark.parametrize("sources", [MODEL, LOOKUP, EXIT, BOTH])
 def test_the_planner_that_learns_from_what_was_kept(sources: tuple[Source, ...], name: str) -> None:
     loop = Loop(SETTINGS[name], 3, sources, size=2, seed=7, room=4, parts=Parts(planner=learning))
     assert_lossless(loop, whole=True)
@@ -194,6 +221,12 @@ def test_the_planner_that_learns_from_what_was_kept(sources: tuple[Source, ...],
 def test_coupled_over_all_noise(size: int, drafted: int, name: str) -> None:
     eog = (1,) if drafted % 2 else ()
     assert_lossless(Loop(SETTINGS[name], drafted, MODEL, size, eog, parts=Parts(rule=coupled)), whole=True)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_coupled_over_all_noise_with_the_targets_own_first_layers(name: str) -> None:
+    assert_lossless(Loop(SETTINGS[name], 1, EXIT, eog=(1,), parts=Parts(rule=coupled)), whole=True)
+    assert_lossless(Loop(SETTINGS[name], 2, EXIT, room=3, parts=Parts(rule=coupled)), whole=True)
 
 
 @pytest.mark.parametrize("name", ["plain", "top-p", "penalties", "all"])
@@ -231,7 +264,7 @@ def test_a_loop_with_one_wrong_part_shows(name: str) -> None:
 
 
 @pytest.mark.parametrize("drafted", [1, 2, 3, 4])
-@pytest.mark.parametrize("sources", [MODEL, LOOKUP])
+@pytest.mark.parametrize("sources", [MODEL, LOOKUP, EXIT])
 def test_every_number_of_kept_drafts_was_played(sources: tuple[Source, ...], drafted: int) -> None:
     loop = Loop(PLAIN, drafted, sources, room=drafted + 1)
     loop.round_by_round()
