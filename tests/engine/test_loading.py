@@ -6,11 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from engine import loading
 from engine.config import EngineConfig, Sampling
 from engine.engine import Engine
-from engine.errors import LoadFailed, PairMismatch
+from engine.errors import LoadFailed, ModelError, PairMismatch
 from engine.events import Loading
 from engine.mapped import MappedModel
+from engine.opening import Opened, open_model
 from tests.fakes import fixed, last, request
 from tests.tiny_gguf import WORDS, Tiny, write_gemma, write_llama
 
@@ -133,8 +135,32 @@ def test_what_the_user_chose_holds_in_strict(target: Path) -> None:
 def test_a_missing_file_and_a_folder_for_llamacpp_are_said(tmp_path: Path) -> None:
     with pytest.raises(LoadFailed, match="no model file"):
         Engine.load(config(tmp_path / "none.gguf"))
-    with pytest.raises(LoadFailed, match="is a folder and llama.cpp reads GGUF files: take --engine torch"):
+    with pytest.raises(LoadFailed, match=r"is a folder and llama\.cpp reads GGUF files: take --engine torch"):
         Engine.load(config(tmp_path, backend="llamacpp"))
+
+
+@pytest.mark.parametrize("at", ["draft", "speed", "exactness", "cache"])
+def test_a_load_that_fails_closes_what_was_opened(
+    at: str, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = write_llama(tmp_path / "draft.gguf", Tiny(seed=1, blur=0.1))
+    opened: list[Opened] = []
+
+    def open_and_note(*arguments: object) -> Opened:
+        opened.append(open_model(*arguments))  # type: ignore[arg-type]
+        return opened[-1]
+
+    def refuse(event: Loading) -> None:
+        if at in event.what:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(loading, "open_model", open_and_note)
+    with pytest.raises(KeyboardInterrupt):
+        Engine.load(config(target, draft), refuse)
+    assert len(opened) == (1 if at == "draft" else 2)
+    for one in opened:
+        with pytest.raises(ModelError, match="closed"):
+            one.model.forward([1], 1)
 
 
 def test_the_demo_answers_without_files() -> None:
