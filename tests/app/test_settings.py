@@ -10,6 +10,7 @@ from app import choice, last_pair, layers, paths
 from app.errors import NotEnoughMemory, NothingInstalled, SettingsError, UsageError
 from app.settings import Settings
 from engine.config import EngineConfig, Message, Request, Sampling, Speculation
+from engine.engines import Engines, engines_for
 from engine.errors import ConfigError
 from models import fit
 from models.catalogue import Catalogue, Entry, Pair, Wheels
@@ -69,7 +70,8 @@ def test_unset_settings_are_the_engines_defaults() -> None:
 
 def test_every_setting_reaches_the_engine() -> None:
     settings = Settings(
-        engine="llamacpp",
+        engine="torch",
+        draft_engine="llamacpp",
         spec="4",
         rule="rejection",
         exact="strict",
@@ -91,6 +93,8 @@ def test_every_setting_reaches_the_engine() -> None:
         gpu_layers=14,
         kv="q8_0",
         flash_attention="on",
+        weights="nf4",
+        exit_layers="12",
     )
     question = Message(role="user", content="hi")
     assert settings.request((question,)) == Request(
@@ -113,14 +117,22 @@ def test_every_setting_reaches_the_engine() -> None:
     )
     assert settings.engine_config(Path("t")) == EngineConfig(
         target=Path("t"),
-        backend="llamacpp",
+        backend="torch",
+        draft_backend="llamacpp",
         n_ctx=512,
         threads=13,
         gpu_layers=14,
         kv="q8_0",
         flash_attention="on",
+        weights="nf4",
+        exit_layers=12,
         exact="strict",
     )
+
+
+@pytest.mark.parametrize(("said", "layers"), [(None, None), ("off", None), ("auto", 0), ("7", 7)])
+def test_early_exit_is_off_measured_or_a_number_of_layers(said: str | None, layers: int | None) -> None:
+    assert Settings(exit_layers=said).engine_config(Path("x")).exit_layers == layers
 
 
 def test_each_setting_is_explained() -> None:
@@ -154,6 +166,9 @@ def test_no_file_is_no_setting() -> None:
         ("threads = true", "threads: True"),
         ('kv = "f32"', "kv: 'f32' is not possible here: take f16, q8_0 or q4_0"),
         ("spec = -1", "spec must be auto, off or a length from 1 to 64, not '-1'"),
+        ("exit-layers = 0", "exit-layers must be auto, off or a number of layers from 1 on, not '0'"),
+        ('weights = "q4"', "take auto, nf4, int8, bf16, fp16 or fp32"),
+        ('draft-engine = "demo"', "take auto, llamacpp or torch"),
         ("spec = 65", "spec must be auto, off or a length from 1 to 64, not '65'"),
         ("temperature = -1", "temperature must be 0 or more"),
         ("temperature = nan", "temperature must be a finite number"),
@@ -272,6 +287,39 @@ def test_what_cannot_be_chosen_says_what_to_do(library: Library) -> None:
         choice.choose(Settings(pair="small"), library)
     with pytest.raises(UnknownModel, match="--pair coder"):
         choice.choose(Settings(target="coder"), library)
+
+
+def test_a_checkpoint_and_a_mixed_pair_are_chosen_by_path(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory is not asked for: torch may put the target on a device that is not known here."""
+    install(library, "small")
+    monkeypatch.setattr(fit, "available", lambda: 1000)
+    folder = tmp_path / "Big-7.5B"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    config = choice.choose(Settings(target=str(folder), draft="small", weights="nf4"), library).config
+    assert (config.target, config.target_name) == (folder, "big-7.5b")
+    assert (config.draft, config.draft_name) == (library.file("small"), "small")
+    assert engines_for(config) == Engines("torch", "llamacpp")
+    assert choice.choose(Settings(pair="tiny", engine="torch", ctx=600), library).config.n_ctx == 600
+
+
+def test_a_checkpoint_that_drafts_is_no_burden_that_is_known(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(library, "small")
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr(fit, "available", lambda: fit.need([fit.of_file(library.file("small"))], 1024))
+    assert choice.choose(Settings(target="small", draft=str(tmp_path)), library).config.n_ctx == 1024
+
+
+def test_what_an_engine_does_not_take_is_said_at_once(library: Library) -> None:
+    install(library, "small")
+    with pytest.raises(ConfigError, match="--engine torch"):
+        choice.choose(Settings(weights="nf4"), library)
+    with pytest.raises(ConfigError, match="--engine llamacpp"):
+        choice.choose(Settings(engine="torch", kv="q8_0"), library)
 
 
 def test_the_context_is_cut_to_the_memory_that_is_free(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Two files are compared in another process: whatever happens there is a verdict or one sentence."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from engine.check import check
 from engine.errors import LoadFailed
+from tests import tiny_torch
 from tests.tiny_gguf import Tiny, write_gemma, write_llama, write_mamba
 
 
@@ -19,6 +21,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_mamba(folder / "mamba.gguf")
     write_llama(folder / "other.gguf", Tiny(extra=("other",)))
     write_gemma(folder / "gemma.gguf")
+    tiny_torch.write_llama(folder / "checkpoint", tiny_torch.Tiny(padding=9))
+    tiny_torch.write_gemma3(folder / "gemma")
+    for name, config in (("empty", "{}"), ("odd", '{"vocab_size": "many"}'), ("small", '{"vocab_size": 9}')):
+        shutil.copytree(folder / "checkpoint", folder / name)
+        (folder / name / "config.json").write_text(config)
     (folder / "broken.gguf").write_bytes((folder / "target.gguf").read_bytes()[:5000])
     return folder
 
@@ -38,6 +45,21 @@ def test_other_tokens_fit_by_a_map_and_the_first_difference_is_named(folder: Pat
         "token 271 is the control token '<|endoftext|>' in the target and 'other' in the draft"
     )
     assert check(folder / "gemma.gguf", folder / "target.gguf").fit == "map"
+
+
+def test_checkpoints_and_mixed_pairs_are_compared_too(folder: Path) -> None:
+    for pair in (("checkpoint", "target.gguf"), ("target.gguf", "checkpoint")):
+        found = check(*(folder / name for name in pair))
+        assert (found.fit, found.target_tokens) == ("equal", found.draft_tokens), found.reason
+    assert check(folder / "gemma", folder / "checkpoint").fit == "map"
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [("empty", "size of its vocabulary"), ("odd", "size of its vocabulary"), ("small", "its model 9")]
+)
+def test_a_checkpoint_whose_vocabulary_cannot_be_read_is_named(folder: Path, name: str, part: str) -> None:
+    with pytest.raises(LoadFailed, match=f"{name}.*{part}.*again"):
+        check(folder / "target.gguf", folder / name)
 
 
 @pytest.mark.parametrize("pair", [("broken", "target"), ("target", "broken"), ("none", "target")])

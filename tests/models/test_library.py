@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import Busy, ModelsError, NotInstalled, NotWritable, Truncated, UnknownModel, WrongHash
+from models.errors import (
+    Busy,
+    ModelsError,
+    NotCheckpoint,
+    NotInstalled,
+    NotWritable,
+    Truncated,
+    UnknownModel,
+    WrongHash,
+)
 from models.library import Library
 from models.locks import hold
 from models.sources.wheels import fetch
@@ -67,6 +76,21 @@ def test_a_path_is_a_reference_too(tmp_path: Path) -> None:
     path = other(tmp_path / "модели 🚴")
     found = house(tmp_path).library.resolve(str(path))
     assert (found.id, found.path, found.added_in_place) == ("other-one", path, True)
+
+
+def test_a_checkpoints_folder_is_a_reference_too_and_is_not_added(tmp_path: Path) -> None:
+    folder = tmp_path / "Toy-1.5B"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(bytes(9))
+    library = house(tmp_path).library
+    found = library.resolve(str(folder))
+    assert (found.id, found.path, found.bytes, found.added_in_place) == ("toy-1.5b", folder, 9, True)
+    with pytest.raises(NotInstalled, match="name it with --target"):
+        library.add(folder)
+    (folder / "config.json").unlink()
+    with pytest.raises(NotCheckpoint, match=r"without config\.json"):
+        library.resolve(str(folder))
 
 
 @pytest.mark.parametrize("ref", ["nowhere.gguf", "./", "a\0b.gguf", "sub/none"])

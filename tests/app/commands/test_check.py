@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import tiny_torch
 from tests.app.command import paceline
 from tests.tiny_gguf import Tiny, write_llama
 
@@ -31,6 +32,15 @@ def test_a_pair_that_fits_by_a_map_is_described(folder: Path) -> None:
     assert lines[3].startswith("fits by a map: ")
     assert lines[3].endswith("the first difference: token 256 is '  ' in the target and ' t' in the draft")
     assert len(lines) == 4
+
+
+def test_a_checkpoint_is_described_as_a_file_is(folder: Path) -> None:
+    tiny_torch.write_llama(folder / "checkpoint")
+    code, lines, errors = check(folder, str(folder / "checkpoint"), str(folder / "other.gguf"))
+    assert (code, errors) == (0, "")
+    assert lines[0].startswith("target  checkpoint (")
+    assert " for both with 4,096 tokens of context; " in lines[2]
+    assert lines[3] == "fits: each token means the same in both"
 
 
 def test_a_model_that_is_not_there_is_one_line(folder: Path) -> None:
