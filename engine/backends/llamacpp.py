@@ -24,9 +24,10 @@ from engine.backends.llamacpp_load import (
     resolve_flash_attention,
 )
 from engine.backends.llamacpp_memory import Memory
-from engine.backends.llamacpp_state import Origin, load_state, save_state
-from engine.backends.llamacpp_trial import Trial
+from engine.backends.llamacpp_state import load_state, save_state
 from engine.backends.llamacpp_vocab import LlamaCppVocabulary
+from engine.backends.state_file import Origin
+from engine.backends.trial import Trial
 from engine.config import CacheType
 from engine.errors import CannotRewind, DecodeFailed, Interrupted, LoadFailed, ModelError
 from engine.identity import file_identity

@@ -1,7 +1,7 @@
 """How far a cache can go back, and whether it shifts, found by trying: a few tokens are read and taken out again.
 
 The one invariant: what is promised was done here, over as many tokens as are promised, and gave what a fresh reading
-gives.  No name of an architecture is asked for, and no word of llama.cpp's is believed.
+gives.  No name of an architecture is asked for, and no word of a library's is believed.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,11 +43,11 @@ class Trial:
     read: Callable[[Sequence[int]], FloatArray]
     """Appends tokens and returns a copy of the last row, [vocab]."""
     cut: Callable[[int], bool]
-    """Keeps the first tokens, so many, and says whether llama.cpp agreed."""
+    """Keeps the first tokens, so many, and says whether the cache agreed."""
     clear: Callable[[], None]
-    drop: Callable[[int, int], bool]
+    drop: Callable[[int, int], bool] = lambda _start, _end: False
     """Forgets the tokens between, moves those after them up, and says whether that was done, rightly or not."""
-    cells: Callable[[], FloatArray]
+    cells: Callable[[], FloatArray] = lambda: np.empty(0, np.float32)
     """The keys and values held, in one row."""
 
     def reach(self, snapshots: int, widest: int) -> int | None:

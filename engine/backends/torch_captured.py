@@ -1,0 +1,101 @@
+"""Narrow passes of fixed shapes, captured once and replayed: on a GPU, Python's part of a pass can cost more than it.
+
+The one invariant: a replay computes what a pass of its own would, since nothing in it depends on where it stands but
+the numbers in two tensors, the ids and the place.  Each pair of width and room is captured when it is first needed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.backends.torch_library import Tensor, torch
+from engine.backends.torch_network import Network
+
+WIDEST = 16
+"""Tokens of the widest pass that is captured."""
+LEAST_ROOM = 256
+"""Room grows by doubling from here: a short conversation is not attended to as if it were a long one."""
+
+Run = Callable[[], Tensor]
+Capture = Callable[[Run], tuple[Callable[[], None], Tensor]]
+"""From a computation to what repeats it, and the tensor in which the result then stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    ids: Tensor
+    position: Tensor
+    replay: Callable[[], None]
+    logits: Tensor
+
+
+class CapturedPasses:
+    """The captured passes of one network."""
+
+    def __init__(self, network: Network, capture: Capture | None = None) -> None:
+        self._network = network
+        self._capture = capture or graphs()
+        self._recorded: dict[tuple[int, int], _Recorded] = {}
+
+    def run(self, tokens: Sequence[int], rows: int, start: int) -> Tensor | None:
+        """As Network.run; valid until the next one.  None: so wide a pass is not captured."""
+        width = len(tokens)
+        if width > WIDEST:
+            return None
+        room = self._room(start + width)
+        one = self._recorded.get((width, room)) or self._record(width, room, start)
+        one.ids.copy_(self._network.ids(tokens))
+        one.position.fill_(start)
+        one.replay()
+        return one.logits[width - rows :]
+
+    def _room(self, needed: int) -> int:
+        room = LEAST_ROOM
+        while room < needed:
+            room *= 2
+        return min(room, self._network.cache.place.n_ctx)
+
+    def _record(self, width: int, room: int, start: int) -> _Recorded:
+        network, place = self._network, self._network.cache.place
+        ids = network.ids([0] * width)
+        position = torch.tensor(start, dtype=torch.long, device=network.device)
+
+        def compute() -> Tensor:
+            before, listens = (place.position, place.room), network.listens
+            place.position, place.room, network.listens = position, room, False
+            try:
+                return network.compute(ids, width)
+            finally:
+                (place.position, place.room), network.listens = before, listens
+
+        replay, logits = self._capture(compute)
+        self._recorded[width, room] = _Recorded(ids, position, replay, logits)
+        return self._recorded[width, room]
+
+
+def graphs() -> Capture:
+    """CUDA graphs, which share one pool of memory."""
+    pool = torch.cuda.graph_pool_handle()
+
+    def capture(run: Run) -> tuple[Callable[[], None], Tensor]:
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(2):  # so that libraries have chosen their kernels and made their workspaces
+                run()
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=pool):
+            logits = run()
+        return graph.replay, logits
+
+    return capture
+
+
+def repeated(run: Run) -> tuple[Callable[[], None], Tensor]:
+    """No capture at all: the computation itself is run again.  For devices without graphs."""
+    logits = run().clone()
+
+    def again() -> None:
+        logits.copy_(run())
+
+    return again, logits

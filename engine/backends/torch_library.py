@@ -1,0 +1,72 @@
+"""torch and transformers, imported offline and quiet; every other module of this backend imports this one first.
+
+The one invariant: nothing here reaches the network.  transformers fetches kernels and files from its hub where it
+finds that useful, so it is told that there is no network before it is imported.
+"""
+
+import logging
+import os
+from typing import TypeAlias
+
+os.environ |= {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "USE_HUB_KERNELS": "0",
+    "TQDM_DISABLE": "1",  # what runs here has no screen
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from transformers import cache_utils  # noqa: E402
+from transformers.utils import logging as _logging  # noqa: E402
+
+from engine.errors import LoadFailed  # noqa: E402
+
+_logging.disable_progress_bar()
+_logging.set_verbosity_error()
+logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # int8 speaks at each pass
+
+__all__ = [
+    "Device",
+    "Module",
+    "Tensor",
+    "cache_utils",
+    "out_of_memory",
+    "pick_device",
+    "reason",
+    "torch",
+    "transformers",
+    "versions",
+]
+
+Device: TypeAlias = torch.device
+Tensor: TypeAlias = torch.Tensor
+Module: TypeAlias = torch.nn.Module
+
+
+def versions() -> str:
+    """The libraries that a measurement or a saved cache belongs to."""
+    return f"torch {torch.__version__}, transformers {transformers.__version__}"
+
+
+def pick_device(gpu: bool) -> tuple[Device, str]:
+    """The device to run on and its name: the first GPU where one is wanted and there, else the CPU."""
+    if gpu and torch.cuda.is_available():
+        return Device("cuda", 0), torch.cuda.get_device_name(0)
+    if gpu and torch.backends.mps.is_available():
+        return Device("mps"), "Apple GPU"
+    return Device("cpu"), "cpu"
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what a library said."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def out_of_memory(name: str, error: BaseException) -> LoadFailed:
+    """What to say when a model does not fit."""
+    return LoadFailed(
+        f"there is not enough memory to load {name}: {reason(error)}; take --weights nf4, or a smaller model"
+    )

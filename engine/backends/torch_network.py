@@ -1,0 +1,72 @@
+"""One network of transformers with its cache: passes over tokens at a place, all layers or some of them.
+
+The one invariant: a pass writes into the cache at the place that it is given and nowhere else, whatever comes of it;
+what counts as held is for the caller to say.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from engine.backends.torch_cache import ConversationCache
+from engine.backends.torch_library import Device, Module, Tensor, torch
+from engine.errors import Interrupted, LoadFailed
+
+
+class Network:
+    """Runs passes.  Not for use by two threads at once, `stop` apart."""
+
+    def __init__(self, module: Module, n_ctx: int, device: Device) -> None:
+        self.module, self.device = module, device
+        self.cache = ConversationCache(module.config, n_ctx)
+        self._inner, self._name = _layers_of(module)
+        self.layers = list(getattr(self._inner, self._name))
+        self.stop = False
+        """Set from any thread: the pass that runs raises Interrupted at its next layer, if it `listens`."""
+        self.listens = False
+        for layer in self.layers:
+            layer.register_forward_pre_hook(self._pause)
+
+    def _pause(self, *_: object) -> None:
+        if self.stop and self.listens:
+            raise Interrupted("the pass was stopped")
+
+    @property
+    def columns(self) -> int:
+        """Width of a row of logits."""
+        return int(self.module.get_output_embeddings().weight.shape[0])
+
+    def ids(self, tokens: Sequence[int]) -> Tensor:
+        """Tokens on the device, [1, n]."""
+        return torch.tensor([list(tokens)], dtype=torch.long, device=self.device)
+
+    def run(self, ids: Tensor, rows: int, start: int) -> Tensor:
+        """A pass over `ids`, [1, n], behind the first `start` tokens; the last `rows` rows, [rows, columns]."""
+        self.cache.place.start = start
+        return self.compute(ids, rows)
+
+    def compute(self, ids: Tensor, rows: int) -> Tensor:
+        """As `run`, at the place that the cache is at."""
+        keep = rows or torch.empty(0, dtype=torch.long, device=self.device)  # 0 would keep every row
+        out = self.module(input_ids=ids, cache=self.cache, use_cache=True, logits_to_keep=keep, return_dict=True)
+        logits: Tensor = out.logits[0]
+        return logits
+
+    @contextmanager
+    def only(self, layers: Sequence[Module]) -> Iterator[None]:
+        """While the context is open, these are the layers of the network."""
+        whole = getattr(self._inner, self._name)
+        setattr(self._inner, self._name, torch.nn.ModuleList(layers))
+        try:
+            yield
+        finally:
+            setattr(self._inner, self._name, whole)
+
+
+def _layers_of(module: Module) -> tuple[Module, str]:
+    """The module that holds the list of layers, and the list's name."""
+    count = module.config.get_text_config(decoder=True).num_hidden_layers
+    for inner in module.modules():
+        for name, child in inner.named_children():
+            if isinstance(child, torch.nn.ModuleList) and len(child) == count:
+                return inner, name
+    raise LoadFailed(f"{type(module).__name__} is not built of layers that are known here: take another model")

@@ -1,0 +1,266 @@
+"""A Model on torch and transformers: one network, one cache, one conversation.
+
+The one invariant: `length` tokens are in the cache, and nothing before it changes; a pass writes behind it and counts
+only once it has come to its end, so one that fails or is stopped leaves no trace.  Networks that keep a state instead
+are found out by trying: they cannot go back, and a pass of theirs runs to its end.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import safetensors.torch as tensors_file
+
+from engine.backends import state_file
+from engine.backends.llamacpp_vocab import open_vocabulary
+from engine.backends.state_file import Origin
+from engine.backends.torch_captured import CapturedPasses, repeated
+from engine.backends.torch_exit import EarlyExit
+from engine.backends.torch_library import Module, Tensor, reason, torch, versions
+from engine.backends.torch_load import Progress, TorchOptions, compute_type, load_network
+from engine.backends.torch_network import Network
+from engine.backends.torch_vocab import CheckpointVocabulary
+from engine.backends.trial import Trial
+from engine.errors import CannotRewind, DecodeFailed, LoadFailed, ModelError
+from engine.identity import file_identity
+from engine.model import FloatArray, Vocabulary
+from engine.threads import physical_cores
+
+__all__ = ["TorchModel", "TorchOptions"]
+
+_DEFAULT_CTX = 8192
+_KV: dict[str, Literal["f16", "bf16", "f32"]] = {"fp16": "f16", "bf16": "bf16", "fp32": "f32"}
+
+
+class TorchModel:
+    """See engine.model.Model and engine.early.LeavesEarly.  Not for two threads at once, `interrupt` apart."""
+
+    def __init__(self, options: TorchOptions, progress: Progress | None = None) -> None:
+        """Load; LoadFailed with the reason, or whatever `progress` raised."""
+        self.file = options.path
+        self.threads = options.threads or physical_cores()
+        torch.set_num_threads(self.threads)
+        module, device, self.device, self.weights = load_network(options, progress or (lambda _: None))
+        self.kv = _KV[compute_type(self.weights, device)]
+        self.flash_attention: Literal["on", "off"] = "off" if module.config._attn_implementation == "eager" else "on"
+        self.n_ctx = self._context(options, module)
+        self.n_batch = min(options.n_batch, self.n_ctx)
+        self._network: Network | None = Network(module, self.n_ctx, device)
+        self._early: EarlyExit | None = None
+        """What left early and is not yet in the cache."""
+        self.layers = len(self._network.layers)
+        self._captured: CapturedPasses | None = None
+        self._length = 0
+        self._closing = ExitStack()
+        self.reach: int | None = 0
+        try:
+            self.vocab: Vocabulary = self._vocabulary(self._network.columns)
+            self.reach = self._try()
+            self._network.listens = self.reach is None
+            self._captured = self._choose_passes(options.captured)
+        except BaseException:
+            self.close()
+            raise
+
+    def _context(self, options: TorchOptions, module: Module) -> int:
+        text = module.config.get_text_config(decoder=True)
+        trained: int | None = getattr(text, "max_position_embeddings", None)  # a state has no such bound
+        wanted = options.n_ctx or min(options.n_ctx_most or _DEFAULT_CTX, trained or _DEFAULT_CTX)
+        if trained and wanted > trained:
+            raise LoadFailed(
+                f"{self.file.name} was trained for {trained:,} tokens of context, not {wanted:,}: take a smaller --ctx"
+            )
+        return wanted
+
+    def _vocabulary(self, columns: int) -> Vocabulary:
+        if self.file.is_file():
+            return self._closing.enter_context(open_vocabulary(self.file))
+        return CheckpointVocabulary(self.file, columns)
+
+    def _try(self) -> int | None:
+        """See Model.reach."""
+        trial = Trial(lambda tokens: self.forward(tokens, 1)[0].copy(), self._cut, self._clear)
+        try:
+            return trial.reach(0, self.n_batch)
+        except DecodeFailed as error:
+            raise LoadFailed(f"{self.file.name} cannot be run, {error}") from error
+        except LoadFailed as error:
+            raise LoadFailed(f"{self.file.name} holds damaged weights ({error}): fetch it again") from error
+        finally:
+            self._clear()
+
+    def _choose_passes(self, captured: bool | None) -> CapturedPasses | None:
+        """Passes of fixed shapes where they were asked for, or are measured to be faster; they need a whole cache."""
+        network = self._alive()
+        on_cuda = network.device.type == "cuda"
+        if captured is False or self.reach is not None or (captured is None and not on_cuda):
+            return None
+        passes = CapturedPasses(network, None if on_cuda else repeated)
+        if captured:
+            return passes
+        with torch.inference_mode():
+            try:
+                slow = _milliseconds(lambda: network.run(network.ids([0]), 1, 0))
+                return passes if _milliseconds(lambda: passes.run([0], 1, 0)) < slow else None
+            except (RuntimeError, ValueError, NotImplementedError):  # a network that cannot be captured
+                return None
+
+    def _alive(self) -> Network:
+        if self._network is None:
+            raise ModelError("the model is closed: load it again")
+        return self._network
+
+    @property
+    def length(self) -> int:
+        """Tokens in the cache."""
+        return self._length
+
+    def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
+        """See Model.forward."""
+        self._check(tokens, rows, 0)
+        out = self._guarded(lambda: self._pass(tokens, rows))
+        self._early = None
+        self._length += len(tokens)
+        return out
+
+    def leave(self, tokens: Sequence[int], rows: int, layers: int) -> FloatArray:
+        """See LeavesEarly.leave."""
+        if not 1 <= layers < self.layers or self.reach is not None:
+            raise ValueError(f"{layers} of {self.layers} layers cannot propose")
+        early = self._early
+        if early is None or early.depth != layers:
+            early = self._early = EarlyExit(self._alive(), layers)
+        self._check(tokens, rows, len(early.ids))
+        return self._guarded(lambda: early.leave(tokens, rows, self._length))
+
+    def _pass(self, tokens: Sequence[int], rows: int) -> Tensor:
+        network, start = self._alive(), self._length
+        if self._early and (resumed := self._early.resume(tokens, rows, start)) is not None:
+            return resumed
+        if self._captured and (replayed := self._captured.run(tokens, rows, start)) is not None:
+            return replayed
+        return network.run(network.ids(tokens), rows, start)
+
+    def _guarded(self, compute: Callable[[], Tensor]) -> FloatArray:
+        """The result on the host; on failure the cache is as before, or empty where it cannot be."""
+        network = self._alive()
+        network.stop = False
+        try:
+            with torch.inference_mode():
+                out: FloatArray = compute().float().cpu().numpy()
+                return out
+        except BaseException as error:
+            self._early = None
+            if self.reach is not None:
+                self._clear()  # a state may have been written to
+            if isinstance(error, RuntimeError | MemoryError):
+                raise DecodeFailed(
+                    f"torch failed: {reason(error)}; ask again, or start with a smaller --ctx"
+                ) from error
+            raise
+
+    def _check(self, tokens: Sequence[int], rows: int, ahead: int) -> None:
+        count = len(tokens)
+        self._alive()
+        if not 1 <= count <= self.n_batch:
+            raise ValueError(f"a pass takes 1 to {self.n_batch} tokens, not {count}")
+        if not 0 <= rows <= count:
+            raise ValueError(f"{count} tokens have 0 to {count} rows, not {rows}")
+        if min(tokens) < 0 or max(tokens) >= self.vocab.size:
+            raise ValueError(f"token ids run from 0 to {self.vocab.size - 1}, not {min(tokens)} to {max(tokens)}")
+        if self._length + ahead + count > self.n_ctx:
+            raise DecodeFailed(
+                f"the context of {self.n_ctx:,} tokens is full ({self._length + ahead:,} + {count:,}): "
+                "start with a larger --ctx"
+            )
+
+    def rewind(self, length: int) -> None:
+        """See Model.rewind."""
+        self._alive()
+        if not 0 <= length <= self._length:
+            raise ValueError(f"cannot rewind {self._length} tokens to {length}")
+        if length == 0:
+            self._clear()
+        elif length < self._length:
+            if self.reach is not None:
+                raise CannotRewind("this model's memory cannot go back: it can only be cleared and read again")
+            self._cut(length)
+        self._early = None
+
+    def _cut(self, length: int) -> bool:
+        self._length = length
+        return True
+
+    def _clear(self) -> None:
+        self._length = 0
+        self._early = None
+        if self._network is not None:
+            self._network.cache.clear()
+
+    def drop(self, start: int, end: int) -> None:
+        """See Model.drop; this cache never shifts."""
+        self._alive()
+        if not 0 <= start <= end <= self._length:
+            raise ValueError(f"cannot drop {start} to {end} of {self._length} tokens")
+        if start < end == self._length:
+            self.rewind(start)
+        elif start < end:
+            raise CannotRewind("this model's cache cannot shift: what follows can only be read again")
+
+    def interrupt(self) -> None:
+        """See Model.interrupt."""
+        if self._network is not None:
+            self._network.stop = True
+
+    @cached_property
+    def _origin(self) -> Origin:
+        return Origin(
+            library=versions(),
+            model=f"{file_identity(self.file)} {self.weights}",
+            kv=self.kv,
+            flash_attention=self.flash_attention,
+        )
+
+    def save(self, path: Path) -> None:
+        """See Model.save; OSError where the file cannot be written."""
+        cache = self._alive().cache
+        cache.place.start = self._length
+        held = {name: tensor.cpu().contiguous() for name, tensor in cache.tensors()} if self._length else {}
+        state_file.write(path, self._origin, self._length, np.frombuffer(tensors_file.save(held), np.uint8))
+
+    def load(self, path: Path) -> None:
+        """See Model.load."""
+        network = self._alive()
+        self._clear()
+        length, payload = state_file.read(path, self._origin, self.n_ctx)
+        try:
+            with torch.inference_mode():
+                held = tensors_file.load(payload.tobytes())
+                network.cache.restore({name: tensor.to(network.device) for name, tensor in held.items()}, length)
+        except Exception as error:
+            self._clear()
+            raise state_file.unusable(path, reason(error)) from error
+        self._length = length
+
+    def close(self) -> None:
+        """See Model.close; not while another thread is inside `forward`."""
+        self._network = self._captured = self._early = None
+        self._closing.close()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _milliseconds(run: Callable[[], object]) -> float:
+    """The least of a few runs on the GPU, the first left out."""
+    times = []
+    for _ in range(6):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        times.append(float(begin.elapsed_time(end)))
+    return min(times[1:])
