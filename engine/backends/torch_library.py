@@ -13,16 +13,15 @@ os.environ |= {
     "TRANSFORMERS_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "USE_HUB_KERNELS": "0",
-    "TQDM_DISABLE": "1",  # what runs here has no screen
     "TOKENIZERS_PARALLELISM": "false",
 }
 
-import torch  # noqa: E402
-import transformers  # noqa: E402
-from transformers import cache_utils  # noqa: E402
-from transformers.utils import logging as _logging  # noqa: E402
+import torch
+import transformers
+from transformers import cache_utils
+from transformers.utils import logging as _logging
 
-from engine.errors import LoadFailed  # noqa: E402
+from engine.errors import LoadFailed
 
 _logging.disable_progress_bar()
 _logging.set_verbosity_error()

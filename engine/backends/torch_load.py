@@ -5,21 +5,22 @@ configuration and a tokenizer, or a GGUF file.  What cannot be is said before gi
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeGuard
 
 from engine.backends.torch_library import Device, Module, out_of_memory, pick_device, reason, torch, transformers
+from engine.backends.torch_progress import Progress, told
 from engine.config import FlashAttention, Frozen, Weights
 from engine.errors import LoadFailed
 
-Progress = Callable[[float], None]
 Quantized = Literal["nf4", "int8"]
 Float = Literal["bf16", "fp16", "fp32"]
 Kept = Quantized | Float
 """What "auto" becomes."""
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 _FLOATS: dict[str, Float] = {"bf16": "bf16", "fp16": "fp16", "fp32": "fp32"}
+_UNPACKED = 0.7
+"""Share of the loading of a GGUF file that is unpacking."""
 _SPARE = 1.2
 """Memory that a model takes beside its weights, as a factor."""
 
@@ -157,7 +158,9 @@ def load_network(options: TorchOptions, progress: Progress) -> tuple[Module, Dev
     kept = choose_weights(options, device)
     progress(0.0)
     try:
-        network = _from_file(options, kept, device) if options.path.is_file() else _from_folder(options, kept, device)
+        with told(progress, *((_UNPACKED, 1.0) if options.path.is_file() else (1.0,))):
+            load = _from_file if options.path.is_file() else _from_folder
+            network = load(options, kept, device)
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise out_of_memory(options.path.name, error) from error
     except (OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError, TypeError) as error:

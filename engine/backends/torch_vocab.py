@@ -67,8 +67,7 @@ class CheckpointVocabulary:
                 f"the tokenizer of {folder.name} has {self.size:,} tokens, its model {columns:,}: "
                 f"fetch all files of one model again"
             )
-        names = {it.content: token for token, it in sorted(self._special.items(), reverse=True)}
-        self.control: Mapping[str, int] = names
+        self.control: Mapping[str, int] = {it.content: token for token, it in self._special.items()}
         """Text of each control token and its id."""
         self.eos: int | None = self._named("eos_token")
         self.bos: int | None = self._opening()
@@ -83,7 +82,7 @@ class CheckpointVocabulary:
             text_config = config.get("text_config")
             for source in (config, text_config if isinstance(text_config, dict) else {}):
                 value = source.get("eos_token_id")
-                declared.update(value if isinstance(value, list) else [value])
+                declared.update(value if isinstance(value, list) else [])
         return frozenset(token for token in declared if isinstance(token, int) and 0 <= token < self.size)
 
     @cached_property
@@ -121,11 +120,9 @@ class CheckpointVocabulary:
         steps = "" if self._tokenizer.decoder is None else self._tokenizer.decoder.__getstate__().decode()
         if '"ByteLevel"' not in steps and _SPACE not in steps:
             raise _unknown_kind(self._folder)
-        fallback = self._tokenizer.model.byte_fallback
-        spelled: dict[int, bytes] = {
-            token: _bytes_of_letters(text) if '"ByteLevel"' in steps else _bytes_of_piece(text, fallback)
-            for text, token in self._tokenizer.get_vocab(with_added_tokens=False).items()
-        }
+        spell = _bytes_of_letters if '"ByteLevel"' in steps else _bytes_of_piece
+        vocab = self._tokenizer.get_vocab(with_added_tokens=False)
+        spelled: dict[int, bytes] = {token: spell(text) for text, token in vocab.items()}
         for token, it in added.items():
             spelled[token] = b"" if it.special else it.content.replace(_SPACE, " ").encode()
         beyond = {token for token, it in added.items() if it.special} - self._special.keys()
@@ -144,8 +141,8 @@ class CheckpointVocabulary:
         adds = self._config.get("add_bos_token")
         if isinstance(adds, bool):
             return self._named("bos_token") if adds else None
-        ids = self._tokenizer.encode("", add_special_tokens=True).ids
-        return cast(int, ids[0]) if ids and ids[0] in self._special and ids[0] != self.eos else None
+        first = self._tokenizer.encode("a", add_special_tokens=True).ids[0]
+        return cast(int, first) if first in self._special else None
 
     def _template(self) -> str | None:
         beside = self._folder / "chat_template.jinja"
@@ -216,8 +213,8 @@ def _bytes_of_letters(text: str) -> bytes:
         return text.encode()
 
 
-def _bytes_of_piece(text: str, fallback: bool) -> bytes:
-    if fallback and len(text) == 6 and text.startswith("<0x") and text.endswith(">"):
+def _bytes_of_piece(text: str) -> bytes:
+    if len(text) == 6 and text.startswith("<0x") and text.endswith(">"):
         try:
             return bytes.fromhex(text[3:5])
         except ValueError:

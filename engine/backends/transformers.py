@@ -20,8 +20,9 @@ from engine.backends.state_file import Origin
 from engine.backends.torch_captured import CapturedPasses, repeated
 from engine.backends.torch_exit import EarlyExit
 from engine.backends.torch_library import Module, Tensor, reason, torch, versions
-from engine.backends.torch_load import Progress, TorchOptions, compute_type, load_network
+from engine.backends.torch_load import TorchOptions, compute_type, load_network
 from engine.backends.torch_network import Network
+from engine.backends.torch_progress import Progress
 from engine.backends.torch_vocab import CheckpointVocabulary
 from engine.backends.trial import Trial
 from engine.errors import CannotRewind, DecodeFailed, LoadFailed, ModelError
