@@ -32,7 +32,29 @@ def _toy_waits(model: Model) -> Iterator[None]:
     model.on_pass = None
 
 
-CASES = [EarlyCase("toy", lambda _folder: EarlyLM(n_ctx=CONTEXT), _toy_waits)]
+def _torch_model(folder: Path) -> LeavesEarly:
+    tiny = pytest.importorskip("tests.tiny_torch", reason="needs the torch extra")
+    backend = pytest.importorskip("engine.backends.transformers")
+    path = folder / "model"
+    if not path.exists():
+        tiny.write_llama(path, tiny.Tiny(layers=4, padding=5))
+    options = backend.TorchOptions(path, n_ctx=CONTEXT, threads=1, weights="fp32", gpu=False, n_batch=64)
+    model: LeavesEarly = backend.TorchModel(options)
+    return model
+
+
+@contextmanager
+def _torch_waits(model: Model) -> Iterator[None]:
+    """Told to stop inside the first layer of a pass."""
+    hook = model._network.layers[0].register_forward_pre_hook(lambda *_: model.interrupt())  # type: ignore[attr-defined]
+    yield
+    hook.remove()
+
+
+CASES = [
+    EarlyCase("toy", lambda _folder: EarlyLM(n_ctx=CONTEXT), _toy_waits),
+    EarlyCase("torch", _torch_model, _torch_waits, 2e-3),
+]
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
