@@ -82,7 +82,7 @@ class CheckpointVocabulary:
             text_config = config.get("text_config")
             for source in (config, text_config if isinstance(text_config, dict) else {}):
                 value = source.get("eos_token_id")
-                declared.update(value if isinstance(value, list) else [])
+                declared.update(value if isinstance(value, list) else [value])
         return frozenset(token for token in declared if isinstance(token, int) and 0 <= token < self.size)
 
     @cached_property

@@ -54,7 +54,7 @@ def text_of(vocab: Vocabulary, ids: Sequence[int]) -> str:
     return b"".join(map(vocab.piece, ids)).decode()
 
 
-def same(one: Vocabulary, other: LlamaCppVocabulary) -> None:
+def assert_same(one: Vocabulary, other: LlamaCppVocabulary) -> None:
     """All that a vocabulary says is the same in both."""
     assert compare(one, other) == Fit()
     assert dict(one.control) == dict(other.control)
@@ -94,7 +94,7 @@ def test_ids_are_those_of_llama_cpp(both: tuple[Vocabulary, ...], text: str) -> 
 
 
 def test_each_id_means_what_it_means_in_a_gguf_file(both: tuple[Vocabulary, ...]) -> None:
-    same(*both)
+    assert_same(*both)
 
 
 @pytest.mark.parametrize("names", [*((name,) for name in (*ENDS, *NO_ENDS)), *TOGETHER], ids=" ".join)
@@ -184,14 +184,15 @@ def test_surrogates_are_read_as_elsewhere(folder: Path) -> None:
     assert vocab.tokenize("a\ud800") == vocab.tokenize("a?")
 
 
-def test_what_no_token_spells_becomes_no_control_token(folder: Path) -> None:
+@pytest.mark.parametrize("columns", [COLUMNS, 271])
+def test_what_no_token_spells_becomes_no_control_token(folder: Path, columns: int) -> None:
     def lose(document: dict) -> None:
         del document["model"]["vocab"]["z"]
         document["model"]["vocab"]["<|endoftext|>"] = 271
         document["model"]["unk_token"] = "<|endoftext|>"
 
     edit(folder, "tokenizer.json", lose)
-    vocab = CheckpointVocabulary(folder, COLUMNS)
+    vocab = CheckpointVocabulary(folder, columns)
     assert vocab.tokenize("azb") == vocab.tokenize("a") + vocab.tokenize("b")
 
 
@@ -199,7 +200,8 @@ def test_every_file_may_name_ends(folder: Path) -> None:
     assert CheckpointVocabulary(folder, COLUMNS).eog == {271, 273}
     edit(folder, "generation_config.json", lambda document: document.update(eos_token_id=[65, 9999, None]))
     edit(folder, "config.json", lambda document: document.update(eos_token_id=66, text_config={"eos_token_id": [67]}))
-    assert CheckpointVocabulary(folder, COLUMNS).eog == {65, 66, 67, 271, 273}
+    edit(folder, "tokenizer_config.json", lambda document: document.update(eos_token="<|im_start|>"))
+    assert CheckpointVocabulary(folder, COLUMNS).eog == {65, 66, 67, 271, 272, 273}
 
 
 def test_what_opens_a_prompt(folder: Path) -> None:
@@ -211,12 +213,16 @@ def test_what_opens_a_prompt(folder: Path) -> None:
     assert opening(bos_token={"content": "<|im_start|>"}) is None
     assert opening(add_bos_token=True) == 272
     assert opening(add_bos_token=False) is None
-    special = {"<|endoftext|>": {"id": "<|endoftext|>", "ids": [271], "tokens": ["<|endoftext|>"]}}
-    puts = [{"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
-    processor = {"type": "TemplateProcessing", "single": puts, "pair": puts, "special_tokens": special}
-    edit(folder, "tokenizer.json", lambda document: document.update(post_processor=processor))
-    assert opening(add_bos_token=None) == 271
-    assert opening(add_bos_token=False) is None
+    special = {"<|im_end|>": {"id": "<|im_end|>", "ids": [273], "tokens": ["<|im_end|>"]}}
+    end, text = {"SpecialToken": {"id": "<|im_end|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
+    for puts, config, opens in (
+        ([text, end], None, None),
+        ([end, text], None, 273),
+        ([end, text], False, None),
+    ):
+        processor = {"type": "TemplateProcessing", "single": puts, "pair": puts, "special_tokens": special}
+        edit(folder, "tokenizer.json", lambda document, it=processor: document.update(post_processor=it))
+        assert opening(add_bos_token=config) == opens
 
 
 def test_where_a_chat_template_may_stand(folder: Path) -> None:
@@ -293,7 +299,7 @@ def test_a_real_vocabulary_is_that_of_its_gguf_file(tiny_path: Path, tmp_path: P
     converted.save_pretrained(tmp_path)
     with open_vocabulary(tiny_path) as gguf:
         vocab = CheckpointVocabulary(tmp_path, gguf.columns)
-        same(vocab, gguf)
+        assert_same(vocab, gguf)
 
         @settings(max_examples=500)
         @given(TEXTS)
