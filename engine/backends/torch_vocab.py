@@ -141,8 +141,8 @@ class CheckpointVocabulary:
         adds = self._config.get("add_bos_token")
         if isinstance(adds, bool):
             return self._named("bos_token") if adds else None
-        first = self._tokenizer.encode("a", add_special_tokens=True).ids[0]
-        return cast(int, first) if first in self._special else None
+        ids = self._tokenizer.encode("a", add_special_tokens=True).ids
+        return cast(int, ids[0]) if ids and ids[0] in self._special else None
 
     def _template(self) -> str | None:
         beside = self._folder / "chat_template.jinja"
