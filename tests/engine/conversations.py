@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from engine.backends.toy import Kind, ToyLM
+from engine.backends.toy import EarlyLM, Kind, ToyLM
 from engine.config import Request, Sampling, Speculation
 from engine.engine import Engine
 from engine.events import Finished, Round, Tokens
@@ -32,6 +32,8 @@ class Talk:
     n_ctx: int
     blur: float | None
     """How far the draft is from the target; None: no draft model."""
+    exit_layers: int | None
+    """After how many of its 8 layers the target is left; None: never."""
     known: dict[tuple[tuple[int, ...], int], Answer] = field(default_factory=dict)
     """What fresh engines have answered, by prompt and most tokens."""
 
@@ -52,6 +54,7 @@ class Talk:
             kind="sliding" if chance.random() < 0.05 else "dense",
             n_ctx=20 if chance.random() < 0.1 else 200,
             blur=chance.choice([None, 0.1, 0.3, 0.6]),
+            exit_layers=None if seed % 3 else 4 + seed % 4,
         )
 
     @property
@@ -61,11 +64,12 @@ class Talk:
 
     def engine(self) -> Engine:
         """A new engine over the pair."""
-        target = ToyLM(self.size, self.n_ctx, self.kind, seed=self.seed, eog=self.eog)
+        target = EarlyLM(self.size, self.n_ctx, self.kind, seed=self.seed, eog=self.eog)
         target.n_batch = 8
-        if self.blur is None:
-            return engine_of(target)
-        return engine_of(target, ToyLM(self.size, self.n_ctx - 4, seed=self.seed, blur=self.blur, eog=self.eog))
+        draft = None
+        if self.blur is not None:
+            draft = ToyLM(self.size, self.n_ctx - 4, seed=self.seed, blur=self.blur, eog=self.eog)
+        return engine_of(target, draft, exit_layers=self.exit_layers)
 
     def request(self, max_tokens: int, speculation: Speculation) -> Request:
         """A request of this conversation."""

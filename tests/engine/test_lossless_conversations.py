@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from engine.backends.toy import ToyModel
+from engine.stats import SourceCount
 from tests.engine.conversations import CUT_WITHIN, Conversation, Talk, Turn
 
 TALKS = 2000
@@ -46,6 +47,9 @@ def play(talk: Talk, cut: int | None) -> tuple[Conversation, Counter[str]]:
             seen[turn.answer.stop_kind or turn.answer.finish_reason] += 1
             seen["drafted"] += turn.answer.speculation.drafted
             seen["accepted"] += turn.answer.speculation.accepted
+            early = turn.answer.speculation.by_source.get("exit", SourceCount())
+            seen["left early"] += early.drafted
+            seen["kept of it"] += early.accepted
     return conversation, seen
 
 
@@ -59,6 +63,7 @@ def test_conversations_that_are_broken_off_somewhere(part: int) -> None:
     assert seen["turns"] >= 3 * len(talks)
     assert all(seen[kind] for kind in ("eos", "string", "length", "cancelled", "context_full"))
     assert 0 < seen["accepted"] < seen["drafted"]
+    assert 0 < seen["kept of it"] < seen["left early"]
 
 
 @pytest.mark.parametrize("seed", range(TALKS, TALKS + EVERYWHERE))

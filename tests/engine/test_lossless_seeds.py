@@ -7,7 +7,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from engine.backends.toy import ToyLM
+from engine.backends.toy import EarlyLM, ToyLM
 from engine.config import Request, Rule, Sampling, Speculation
 from engine.engine import Engine
 from engine.events import Finished
@@ -20,6 +20,11 @@ MODES = [Speculation(mode="off"), Speculation(mode="fixed", length=1), Speculati
 
 def new() -> Engine:
     return engine_of(ToyLM(16, seed=1), ToyLM(16, seed=1, blur=0.4))
+
+
+def alone() -> Engine:
+    """The same target, which drafts for itself."""
+    return engine_of(EarlyLM(16, seed=1), exit_layers=6)
 
 
 def asked(seed: int | None, rule: Rule, mode: Speculation = MODES[2]) -> Request:
@@ -38,9 +43,12 @@ def said(engine: Engine, wanted: Request, between: Callable[[], object] = lambda
     return ids
 
 
+@pytest.mark.parametrize("new", [new, alone])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("rule", RULES)
-def test_a_seed_gives_the_same_ids_and_other_seeds_give_others(rule: Rule, mode: Speculation) -> None:
+def test_a_seed_gives_the_same_ids_and_other_seeds_give_others(
+    rule: Rule, mode: Speculation, new: Callable[[], Engine]
+) -> None:
     answers = [said(new(), asked(seed, rule, mode)) for seed in range(20)]
     assert [said(new(), asked(seed, rule, mode)) for seed in range(20)] == answers
     engine = new()
@@ -50,8 +58,10 @@ def test_a_seed_gives_the_same_ids_and_other_seeds_give_others(rule: Rule, mode:
 
 def test_with_the_coupled_rule_the_seed_alone_decides() -> None:
     for seed in range(20):
-        first, *others = (said(new(), asked(seed, "coupled", mode)) for mode in [*MODES, Speculation()])
-        assert others == [first] * 3
+        first, *others = (
+            said(engine(), asked(seed, "coupled", mode)) for engine in (new, alone) for mode in [*MODES, Speculation()]
+        )
+        assert others == [first] * 7
 
 
 @pytest.mark.parametrize("rule", RULES)
