@@ -159,3 +159,86 @@ def test_a_machine_that_slows_down_as_a_whole_changes_no_decision() -> None:
         planner._learned.costs.observe(0, None, Spent(0, 5 * GPU.target(1)))
         planner._learned.costs.observe(length(before), "lookup", Spent(0, 5 * GPU.target(length(before) + 1)))
     assert length(plan(planner, LONG)) == length(before)
+
+
+# A third source
+
+EARLY = Costs(GPU.target, {"exit": DraftCost(3.0, 1.0)})
+
+
+def test_a_fixed_length_takes_an_early_exit_before_lookup_and_after_a_draft_model() -> None:
+    planner = Planner(Speculation(mode="fixed", length=3), Experience(CPU))
+    model, early, lookup = Offer("model", 3), Offer("exit", 3), Offer("lookup", 3, 5)
+    for offers, source in (((lookup, model, early), "model"), ((lookup, early), "exit"), ((early,), "exit")):
+        planned = plan(planner, *offers)
+        assert planned.offer is not None
+        assert planned.offer.source == source
+    assert "early exit up to 3" in plan(planner, early).why
+
+
+@given(st.floats(0.6, 1), st.integers(1, 8), st.floats(0, 5), st.floats(-1, 3))
+def test_what_the_verifying_pass_saves_counts(alpha: float, k: int, ms: float, saved: float) -> None:
+    def cost(width: int) -> float:
+        return 10.0 + 4.0 * width
+
+    found = gains([alpha] * k, cost, DraftCost(ms, saved))[-1]
+    expected = sum(alpha**i for i in range(k + 1))
+    assert found == pytest.approx(expected * cost(1) / (cost(k + 1) + k * ms - k * saved))
+    assert DraftCost(ms).net == ms
+
+
+def test_measured_agreement_is_where_learning_begins() -> None:
+    def drafted(agreement: float) -> int:
+        experience = Experience(EARLY, {"exit": agreement})
+        experience.since_plain = 0
+        return length(plan(Planner(Speculation(), experience), Offer("exit", 16)))
+
+    assert drafted(0.1) == 0 < drafted(0.7) < drafted(0.95)
+    assert Experience(EARLY, {"exit": 0.7}).acceptance.sampled("exit").chance == pytest.approx(0.7)
+    assert Experience(EARLY, {"exit": 0.7}).acceptance.sampled("model").chance == pytest.approx(0.8)
+
+
+def test_each_source_that_samples_learns_alone() -> None:
+    experience = Experience(EARLY)
+    planner = Planner(Speculation(), experience)
+    before = {source: experience.acceptance.sampled(source).chance for source in ("model", "exit")}
+    for _ in range(20):
+        planner.observe(Plan(Offer("exit", 4), "", Speculation()), 4, 0, NONE)
+    assert experience.acceptance.sampled("exit").chance < before["exit"]
+    assert experience.acceptance.sampled("model").chance == before["model"]
+
+
+def test_rounds_teach_what_a_source_costs_and_saves_and_leave_the_target_alone() -> None:
+    live = Experience(EARLY).costs
+    for _ in range(40):
+        live.observe(4, "exit", Spent(4 * 5.0, GPU.target(5) - 4 * 2.0))
+    assert live.draft("exit").ms == pytest.approx(5.0)
+    assert live.draft("exit").saved == pytest.approx(2.0)
+    assert live.draft("model") == DraftCost(0.0)
+    assert [live.target(width) for width in (1, 5, 9)] == [GPU.target(width) for width in (1, 5, 9)]
+    for _ in range(40):
+        live.observe(0, "exit", Spent(1.0, 2.0))  # nothing was sent: what began is no measure of anything
+    assert live.draft("exit").ms == pytest.approx(5.0)
+    assert live.target(1) == GPU.target(1)
+    for _ in range(40):
+        live.observe(4, "model", Spent(4 * 0.9, 2 * GPU.target(5)))
+    assert live.target(5) == pytest.approx(2 * GPU.target(5))
+
+
+def test_the_reason_not_to_leave_early_has_both_numbers() -> None:
+    experience = Experience(Costs(CPU.target, {"model": DraftCost(15.0), "exit": DraftCost(9.0, 2.0)}), {"exit": 0.3})
+    experience.since_plain = 0
+    planned = plan(Planner(Speculation(), experience), Offer("model", 8), Offer("exit", 8))
+    assert planned.offer is None
+    least = needed(8, CPU.target, DraftCost(7.0))
+    assert f"early exit: {f'needs {least:.2f}' if least else 'too slow to pay here'}, has 0.30" in planned.why
+    assert "draft model" in planned.why
+
+
+def test_of_all_sources_the_one_that_promises_most_is_taken() -> None:
+    experience = Experience(Costs(GPU.target, {"model": DraftCost(3.0), "exit": DraftCost(3.0, 2.5)}), {"exit": 0.8})
+    experience.since_plain = 0
+    planner = Planner(Speculation(), experience)
+    best = plan(planner, Offer("lookup", 8, 2), Offer("model", 8), Offer("exit", 8)).offer
+    assert best is not None
+    assert best.source == "exit"
