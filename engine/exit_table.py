@@ -15,7 +15,7 @@ from engine.config import Frozen
 from engine.costs import Cost, DraftCost
 from engine.early import LeavesEarly
 from engine.model import FloatArray, IntArray
-from engine.planner import gains
+from engine.planner import MARGIN, gains
 
 CONTEXT, PLACES = 32, 96
 """Ids that are read first, and places behind them at which the rows are compared."""
@@ -54,7 +54,7 @@ class ExitTable(Frozen, frozen=True):
         return next((point for point in self.points if point.layers == layers), None)
 
 
-def candidates(layers: int) -> tuple[int, ...]:
+def exits(layers: int) -> tuple[int, ...]:
     """Exits that are worth a look: from one to six eighths of the layers, none after the last."""
     return tuple(sorted({max(1, layers * eighths // 8) for eighths in range(1, 7)} - {layers}))
 
@@ -67,6 +67,20 @@ def gain(point: ExitPoint, cost: Cost) -> float:
 def best_exit(points: Iterable[ExitPoint], cost: Cost) -> ExitPoint:
     """The exit of the largest expected gain, the earliest of equals; ValueError where there are none."""
     return max(sorted(points, key=lambda point: point.layers), key=lambda point: gain(point, cost))
+
+
+def choose(table: ExitTable, asked: int, layers: int, cost: Cost) -> tuple[ExitPoint | None, str]:
+    """The exit asked for, or for 0 the best one if it pays, and a sentence for the user about the model of `layers`."""
+    point = table.at(asked) or best_exit(table.points, cost)
+    worth = (
+        f"after {point.layers} of {layers} layers its choice is the whole model's in {point.agreement:.0%} of places, "
+        f"and a draft takes {point.cost.net / cost(1):.2f} of the time of a token"
+    )
+    if gain(point, cost) > MARGIN:
+        return point, f"early exit: {worth}"
+    if asked:
+        return point, f"early exit: {worth}, which is not expected to pay here"
+    return None, f"early exit is not used, as no number of layers is expected to pay here: {worth}"
 
 
 def measure_exit(

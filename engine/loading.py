@@ -6,14 +6,17 @@ say why.
 
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from engine import measured, pairing
 from engine.config import EngineConfig
+from engine.costs import Cost
 from engine.engines import TITLES, Runs, engines_for
 from engine.errors import LoadFailed, PairMismatch
+from engine.exit_table import ExitPoint
 from engine.mapped import MappedModel
 from engine.measured import StrictChoice
 from engine.opening import Opened, Tell, open_model, telling
@@ -104,12 +107,23 @@ class _Loader:
         draft.model.close()
         self._notes.append(reason)
 
+    def _early_exit(self, target: Opened, cost: Cost) -> ExitPoint | None:
+        """Where the target is to be left, if anywhere."""
+        if self._config.exit_layers is None:
+            return None
+        point, note = measured.early_exit(self._config, target, cost, self._progress)
+        self._notes.append(note)
+        return point
+
     def _pair(
         self, target: Opened, draft: Opened | None, token_map: TokenMap | None, strict: StrictChoice | None
     ) -> Pair:
         """Measure both, and put together what is known."""
         config, progress, model = self._config, self._progress, target.model
         costs = measured.costs(config, target, draft, progress)
+        early = self._early_exit(target, costs.target)
+        if early:
+            costs = replace(costs, drafts={**costs.drafts, "exit": early.cost})
         change = None if strict else measured.change_of_leads(config, target, progress)
         if not strict:  # which reads again what would move
             for opened in filter(None, (target, draft)):
@@ -129,7 +143,8 @@ class _Loader:
             costs=costs,
             width_limit=strict.widths.group if strict else None,
             change=change,
-            exit_layers=config.exit_layers,
+            exit_layers=early.layers if early else None,
+            exit_agreement=early.agreement if early else None,
             notes=self._notes,
         )
 

@@ -22,9 +22,11 @@ from engine.calibration import (
 )
 from engine.calibration_store import CalibrationStore, Key, key_for
 from engine.config import EngineConfig, Frozen
-from engine.costs import Costs, DraftCost
-from engine.errors import LoadFailed
+from engine.costs import Cost, Costs, DraftCost
+from engine.early import leaves_early
+from engine.errors import ConfigError, LoadFailed
 from engine.events import Loading
+from engine.exit_table import ExitPoint, ExitTable, choose, exits, measure_exit
 from engine.model import Model
 from engine.opening import Opened, Tell, llamacpp_library, open_model, telling
 from engine.stats import Source
@@ -147,6 +149,28 @@ def let_shift(config: EngineConfig, opened: Opened, progress: Tell) -> None:
     model.shifts = _kept(config, key_of(config, opened), Shift, measure).right
 
 
+def early_exit(config: EngineConfig, target: Opened, cost: Cost, progress: Tell) -> tuple[ExitPoint | None, str]:
+    """Where the target is to be left, None: nowhere, and a sentence for the user; `cost` is that of whole passes.
+
+    ConfigError where it has fewer layers than asked for.
+    """
+    model, asked = target.model, config.exit_layers or 0
+    if model.reach is not None or not leaves_early(model):
+        return None, "early exit is not used: this model has no layers to leave after, or a cache that cannot go back"
+    if asked >= model.layers:
+        inside = f"take --exit-layers 1 to {model.layers - 1}, or auto"
+        raise ConfigError(f"the target has {model.layers} layers, so after {asked} there is no early exit: {inside}")
+    tried = sorted({*exits(model.layers), *([asked] if asked else [])})
+    table = _kept(
+        config,
+        key_of(config, target),
+        ExitTable,
+        lambda: measure_exit(model, tried, telling(progress, SPEED)),
+        lambda known: all(known.at(number) for number in tried),
+    )
+    return choose(table, asked, model.layers, cost)
+
+
 def key_of(config: EngineConfig, opened: Opened) -> Key:
     """All that a measurement of an opened model depends on."""
     model = opened.model
@@ -171,7 +195,7 @@ def _kept(
     if (known := store.get(key, kind)) is not None and suits(known):
         return known
     found = measure()
-    if not (isinstance(found, CostTable) and not found.steady):
+    if not (isinstance(found, CostTable | ExitTable) and not found.steady):
         store.put(key, found)
     return found
 

@@ -20,7 +20,8 @@ from engine.exit_table import (
     ExitPoint,
     ExitTable,
     best_exit,
-    candidates,
+    choose,
+    exits,
     gain,
     measure_exit,
 )
@@ -137,7 +138,7 @@ def test_a_cache_that_cannot_go_back_is_not_measured() -> None:
 
 @given(st.integers(1, 200))
 def test_the_exits_that_are_tried_are_inside(layers: int) -> None:
-    tried = candidates(layers)
+    tried = exits(layers)
     assert all(1 <= number < layers for number in tried)
     assert list(tried) == sorted(set(tried))
     assert tried or layers == 1
@@ -171,6 +172,21 @@ def test_the_choice_weighs_agreement_against_cost() -> None:
     assert best_exit(same, flat).layers == 3
     with pytest.raises(ValueError):
         best_exit([], flat)
+
+
+def test_auto_takes_what_pays_and_a_number_is_taken_at_its_word() -> None:
+    poor = ExitTable(points=(point(2, 0.1, 4.0), point(6, 0.6, 9.0)))
+    assert choose(poor, 0, 8, flat)[0] is None
+    assert choose(poor, 0, 8, flat)[1].startswith("early exit is not used, as no number of layers is expected to pay")
+    for layers in (2, 6):
+        found, note = choose(poor, layers, 8, flat)
+        assert found == poor.at(layers)
+        assert "not expected to pay here" in note
+    good = ExitTable(points=(point(2, 0.5, 1.0), point(4, 0.75, 2.0, 0.5)))
+    found, note = choose(good, 0, 8, flat)
+    assert found == good.at(4)
+    assert note.startswith("early exit: after 4 of 8 layers its choice is the whole model's in 75% of places, and a ")
+    assert note.endswith("draft takes 0.15 of the time of a token")
 
 
 def test_a_table_is_kept_and_found(tmp_path: Path) -> None:

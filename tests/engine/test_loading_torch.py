@@ -44,6 +44,34 @@ def test_a_pair_of_checkpoints_drafts_and_says_how_it_runs(models: Path) -> None
     engine.close()
 
 
+@pytest.fixture(scope="module")
+def deep(models: Path) -> Path:
+    """A target of more layers."""
+    return tiny_torch.write_llama(models / "deep", tiny_torch.Tiny(layers=4, seed=3))
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_targets_own_first_layers_draft_and_the_text_stays(deep: Path, layers: int) -> None:
+    engine = Engine.load(config(deep, exit_layers=layers))
+    assert any(f"after {layers} of 4 layers its choice is" in note for note in engine.loaded.notes)
+    answer = last(engine.answer_ids(PROMPT, request(GREEDY, fixed(3), max_tokens=40)))
+    assert answer.speculation.by_source["exit"].drafted > 0
+    assert answer.cache.target.read == len(PROMPT)
+    plain = last(engine.answer_ids([*PROMPT, 6], request(GREEDY, max_tokens=2)))
+    assert plain.cache.target.reused == len(PROMPT)
+    assert last(engine.answer_ids(PROMPT, request(GREEDY, max_tokens=40))).ids == answer.ids
+    engine.close()
+
+
+def test_an_early_exit_that_cannot_be_is_refused_or_left_out(deep: Path, models: Path) -> None:
+    with pytest.raises(ConfigError, match=r"4 layers, so after 4 .*--exit-layers 1 to 3"):
+        Engine.load(config(deep, exit_layers=4))
+    engine = Engine.load(config(tiny_torch.write_mamba(models / "mamba"), exit_layers=0))
+    assert engine.pair.exit_layers is None
+    assert any(note.startswith("early exit is not used") for note in engine.loaded.notes)
+    engine.close()
+
+
 def test_a_draft_that_is_the_target_is_always_right(models: Path) -> None:
     engine = Engine.load(config(models / "target-1.5b", models / "target-1.5b"))
     drafts = last(engine.answer_ids(PROMPT, request(GREEDY, fixed(3)))).speculation.by_source["model"]
@@ -125,7 +153,7 @@ def test_strict_takes_the_setting_that_there_is_and_stays_within_its_widths(mode
 
 
 def test_early_exit_reaches_the_pair(models: Path) -> None:
-    for layers in (None, 0, 1):
+    for layers in (None, 1):
         engine = Engine.load(config(models / "target-1.5b", exit_layers=layers))
         assert engine.pair.exit_layers == layers
         engine.close()

@@ -1,23 +1,27 @@
 """What is measured is kept under all that it depends on, and measured again where it does not suffice."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 import pytest
 
-from engine.backends.toy import ToyLM
+from engine.backends.toy import EarlyLM
 from engine.calibration import STRETCH, CostTable, Setting, Widths
 from engine.calibration_store import CalibrationStore
 from engine.config import EngineConfig
+from engine.errors import ConfigError
 from engine.events import Loading
-from engine.measured import StrictChoice, change_of_leads, costs, key_of, own_strict
+from engine.exit_table import measure_exit
+from engine.measured import StrictChoice, change_of_leads, costs, early_exit, key_of, own_strict
 from engine.opening import Opened
 from engine.stats import HeldAs
+from tests.fakes import FakeClock
 
 
-class PlacedToy(ToyLM):
+class PlacedToy(EarlyLM):
     """A toy that says what it was opened from."""
 
     file: Path
@@ -104,4 +108,52 @@ def test_a_cache_that_cannot_go_back_is_not_measured(file: Path) -> None:
     recurrent = Opened(model, "torch", "torch 2")
     assert own_strict(config(file), recurrent, told.append).widths.group == 1
     assert change_of_leads(config(file), recurrent, told.append) is None
+    assert told == []
+
+
+def flat(width: int) -> float:
+    return 1000.0 + width
+
+
+def test_early_exits_are_measured_once_and_again_for_a_number_that_was_not_tried(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steady = partial(measure_exit, clock=FakeClock())  # what was measured on a busy machine is not kept
+    monkeypatch.setattr("engine.measured.measure_exit", steady)
+    told: list[Loading] = []
+    found, note = early_exit(config(file, exit_layers=0), opened(file), flat, told.append)
+    assert found is not None
+    assert f"after {found.layers} of 8 layers" in note
+    assert told
+    told.clear()
+    assert early_exit(config(file, exit_layers=0), opened(file), flat, told.append) == (found, note)
+    other, _ = early_exit(config(file, exit_layers=3), opened(file), flat, told.append)
+    assert other is not None
+    assert other.layers == 3
+    assert not told, "every eighth is tried at once"
+    seventh, _ = early_exit(config(file, exit_layers=7), opened(file), flat, told.append)
+    assert seventh is not None
+    assert seventh.layers == 7
+    assert told
+    told.clear()
+    early_exit(config(file, exit_layers=0), opened(file), flat, told.append)
+    assert not told, "the eighths were measured with it"
+
+
+@pytest.mark.parametrize("asked", [8, 9, 80])
+def test_no_layer_left_to_verify_is_refused_with_the_numbers(file: Path, asked: int) -> None:
+    with pytest.raises(ConfigError, match=f"8 layers, so after {asked} .*--exit-layers 1 to 7, or auto"):
+        early_exit(config(file, exit_layers=asked), opened(file), flat, lambda _: None)
+
+
+@pytest.mark.parametrize(("kind", "layers"), [("recurrent", 8), ("dense", 1)])
+def test_where_there_is_no_early_exit_it_is_said_and_nothing_is_measured(
+    file: Path, kind: Literal["recurrent", "dense"], layers: int
+) -> None:
+    model = PlacedToy(kind=kind)
+    model.file, model.layers = file, layers
+    told: list[Loading] = []
+    found, note = early_exit(config(file, exit_layers=0), Opened(model, "torch", "torch 2"), flat, told.append)
+    assert found is None
+    assert note.startswith("early exit is not used: this model has")
     assert told == []
