@@ -9,7 +9,10 @@ instead of keys and values are transformers' own, and cannot go back.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from engine.backends.torch_library import Tensor, cache_utils, torch
+from engine.model import FloatArray
 
 _ATTENDING = ("full_attention", "sliding_attention", "chunked_attention")
 
@@ -125,6 +128,11 @@ class ConversationCache(cache_utils.Cache):
                     for state, tensor in getattr(layer, f"{kind}_states").items():
                         if tensor is not None:
                             yield f"{index}.{kind}.{state}", tensor
+
+    def numbers(self, length: int) -> FloatArray:
+        """All that is held of `length` tokens, in one row."""
+        self.place.start = length
+        return np.concatenate([tensor.float().cpu().numpy().ravel() for _, tensor in self.tensors()])
 
     def restore(self, held: dict[str, Tensor], length: int) -> None:
         """Take over what `tensors` gave of a cache of `length`; ValueError where it does not fit."""

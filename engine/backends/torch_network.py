@@ -44,6 +44,12 @@ class Network:
         self.cache.place.start = start
         return self.compute(ids, rows)
 
+    def run_singly(self, ids: Tensor, rows: int, start: int) -> Tensor:
+        """As `run`, a token at a time."""
+        least = ids.shape[1] - rows
+        passes = [self.run(ids[:, at : at + 1], int(at >= least), start + at) for at in range(ids.shape[1])]
+        return torch.cat(passes)
+
     def compute(self, ids: Tensor, rows: int) -> Tensor:
         """As `run`, at the place that the cache is at."""
         keep = rows or torch.empty(0, dtype=torch.long, device=self.device)  # 0 would keep every row

@@ -57,9 +57,11 @@ class TorchModel:
         self._length = 0
         self._closing = ExitStack()
         self.reach: int | None = 0
+        self._singly = False
+        """Whether what follows a state is run a token at a time."""
         try:
             self.vocab: Vocabulary = self._vocabulary(self._network.columns)
-            self.reach = self._try()
+            self.reach, self._singly = self._try()
             self._network.listens = self.reach is None
             self._captured = self._choose_passes(options.captured)
         except BaseException:
@@ -81,11 +83,20 @@ class TorchModel:
             return self._closing.enter_context(open_vocabulary(self.file))
         return CheckpointVocabulary(self.file, columns)
 
-    def _try(self) -> int | None:
-        """See Model.reach."""
-        trial = Trial(lambda tokens: self.forward(tokens, 1)[0].copy(), self._cut, self._clear)
+    def _try(self) -> tuple[int | None, bool]:
+        """See Model.reach; and whether wide passes do not go on from a state."""
+        cache = self._alive().cache
+        trial = Trial(
+            lambda tokens: self.forward(tokens, 1)[0].copy(),
+            self._cut,
+            self._clear,
+            cells=lambda: cache.numbers(self._length),
+        )
         try:
-            return trial.reach(0, self.n_batch)
+            reach = trial.reach(0, self.n_batch)
+            if cache.whole:
+                return reach, False
+            return 0, not trial.goes_on()
         except DecodeFailed as error:
             raise LoadFailed(f"{self.file.name} cannot be run, {error}") from error
         except LoadFailed as error:
@@ -143,7 +154,8 @@ class TorchModel:
             return resumed
         if self._captured and (replayed := self._captured.run(tokens, rows, start)) is not None:
             return replayed
-        return network.run(network.ids(tokens), rows, start)
+        run = network.run_singly if self._singly and start else network.run
+        return run(network.ids(tokens), rows, start)
 
     def _guarded(self, compute: Callable[[], Tensor]) -> FloatArray:
         """The result on the host; on failure the cache is as before, or empty where it cannot be."""

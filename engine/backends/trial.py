@@ -81,6 +81,19 @@ class Trial:
         self._repeat(_PLACES, widest)
         return _most_change(moved, self.cells()) <= _TURNED
 
+    def goes_on(self) -> bool:
+        """Whether a wide pass goes on from the state that is held, as single tokens do.  The cache is not empty then.
+
+        In some networks a pass over several tokens begins with an empty state, whatever is held.
+        """
+        held = []
+        for passes in ([[_NEXT, _AFTER]], [[_NEXT], [_AFTER]]):
+            self.clear()
+            for tokens in ([*_REFUSED[:_PLACES]], *passes):
+                self.read(tokens)
+            held.append(self.cells())
+        return _most_change(*held) <= _TURNED
+
     def _repeat(self, times: int, widest: int) -> None:
         self.clear()
         for start in range(0, times, widest):

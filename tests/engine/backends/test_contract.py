@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from engine.backends.llamacpp import LlamaCppModel, LlamaCppOptions
 from engine.backends.llamacpp_library import lib
 from engine.backends.toy import ToyLM, ToyModel, ToyVocabulary
+from engine.engines import missing_package
 from engine.errors import CannotRewind, DecodeFailed, LoadFailed
 from engine.mapped import MappedModel
 from engine.model import Model
@@ -99,7 +100,7 @@ def _mapped(case: Case) -> Case:
     def make(folder: Path) -> Model:
         inner = case.make(folder)
         pieces = [inner.vocab.piece(token) for token in range(inner.vocab.size)][::-1]
-        single = [bytes([byte]) for byte in range(256)] if isinstance(inner, LlamaCppModel) else pieces
+        single = pieces if isinstance(inner, ToyModel) else [bytes([byte]) for byte in range(256)]
         return MappedModel(inner, TokenMap(ToyVocabulary(single), inner.vocab))
 
     @contextmanager
@@ -110,6 +111,15 @@ def _mapped(case: Case) -> Case:
 
     reach = None if case.reach is None else 0
     return replace(case, name=f"mapped-{case.name}", make=make, waiting=waiting, reach=reach)
+
+
+def _torch() -> list[Case]:
+    """None without the extra."""
+    if missing_package():
+        return []
+    from tests.engine.backends.torch_cases import CASES
+
+    return [*CASES, _mapped(CASES[0])]
 
 
 CASES = [
@@ -126,6 +136,7 @@ CASES = [
     _llama("qwen35", write_qwen35, "recurrent", 4),
     _llama("qwen35-one", write_qwen35, "recurrent", 1, snapshots=1),
     *map(_mapped, (_toy("dense"), _toy("sliding"), _toy("recurrent"), _llama("llama"))),
+    *_torch(),
 ]
 
 
