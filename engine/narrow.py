@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import structs
 
 from engine.config import Sampling
@@ -23,7 +22,6 @@ from engine.penalties import Used
 from engine.sampling import Distribution
 from engine.sampling import after as after_whole
 
-Mask = npt.NDArray[np.bool_]
 Value = TypeVar("Value", int, float)
 
 SPARE = 64
@@ -96,15 +94,14 @@ def wanted(sampling: Sampling, size: int, touched: int) -> int | None:
 
 def after(candidates: Candidates, size: int, sampling: Sampling, used: Used) -> Distribution:
     """As engine.sampling.after for the whole row, bit for bit, its errors included."""
-    named = {*sampling.logit_bias, *used.recent, *used.counts}
-    touched = np.array(sorted(token for token in named if 0 <= token < size), np.int64)
-    inside = np.isin(candidates.ids, touched, assume_unique=True)
-    if not _suffice(candidates, inside, touched.size, _needed(sampling)):
+    touched = [token for token in {*sampling.logit_bias, *used.recent, *used.counts} if 0 <= token < size]
+    places = np.searchsorted(candidates.ids, touched)
+    if not _suffice(candidates, touched, places, _needed(sampling)):
         return after_whole(candidates.whole(), size, sampling, used)
-    places = dict(zip(touched.tolist(), np.flatnonzero(inside).tolist(), strict=True))
+    at = dict(zip(touched, places.tolist(), strict=True))
     if sampling.logit_bias:
-        sampling = structs.replace(sampling, logit_bias=_moved(sampling.logit_bias, places))
-    used = Used({places[token] for token in used.recent if token in places}, _moved(used.counts, places))
+        sampling = structs.replace(sampling, logit_bias=_moved(sampling.logit_bias, at))
+    used = Used({at[token] for token in used.recent if token in at}, _moved(used.counts, at))
     found = after_whole(candidates.logits, candidates.ids.size, sampling, used)
     assert found.ids is not None  # the top k never is all of them
     return Distribution(found.probs, candidates.ids[found.ids], found.lead)
@@ -115,16 +112,19 @@ def _needed(sampling: Sampling) -> int:
     return 2 if sampling.greedy else sampling.top_k
 
 
-def _suffice(candidates: Candidates, inside: Mask, touched: int, needed: int) -> bool:
-    """Whether all touched ids are here, `inside` says where, and as many others as are needed above the border.
+def _suffice(candidates: Candidates, touched: Sequence[int], places: IntArray, needed: int) -> bool:
+    """Whether all touched ids are here, at `places`, and as many others as are needed above the border.
 
-    The border's own token makes one more than these, so the top k of the candidates is never all of them.
+    The border's own token makes one more than these, so the top k of the candidates is never all of them.  Of NaN and
+    +inf the whole row tells.
     """
-    certain = np.count_nonzero((candidates.logits > candidates.border) & ~inside)
-    usable = bool(candidates.logits.max() < math.inf)  # neither NaN nor +inf, of which the whole row tells
-    return usable and 0 < needed <= int(certain) and int(np.count_nonzero(inside)) == touched
+    if not needed or not (candidates.ids.take(places, mode="clip") == touched).all():
+        return False
+    above = candidates.logits > candidates.border
+    certain = np.count_nonzero(above) - np.count_nonzero(above[places])
+    return bool(needed <= certain and candidates.logits.max() < math.inf)
 
 
-def _moved(values: Mapping[int, Value], places: Mapping[int, int]) -> dict[int, Value]:
+def _moved(values: Mapping[int, Value], at: Mapping[int, int]) -> dict[int, Value]:
     """The values of the tokens that have a place, by place."""
-    return {places[token]: value for token, value in values.items() if token in places}
+    return {at[token]: value for token, value in values.items() if token in at}

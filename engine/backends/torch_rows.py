@@ -5,22 +5,18 @@ and widened to float32.  A whole row is copied only if somebody asks for it.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
+from engine.backends.torch_library import Device, Tensor, torch
 from engine.model import FloatArray, IntArray
 from engine.narrow import Candidates
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class Selection:
     """What was selected, on the host; see engine.narrow.NarrowRows.  `logits` [rows, columns] must stay as they are."""
 
-    def __init__(self, logits: "Tensor", values: FloatArray, ids: IntArray, count: int) -> None:
+    def __init__(self, logits: Tensor, values: FloatArray, ids: IntArray, count: int) -> None:
         self._logits, self._values, self._ids, self._count = logits, values, ids, count
 
     def __getitem__(self, row: int, /) -> Candidates:
@@ -34,7 +30,7 @@ class Selection:
         return out
 
 
-def select(logits: "Tensor", size: int, count: int, named: Sequence[int]) -> Selection:
+def select(logits: Tensor, size: int, count: int, named: Sequence[int]) -> Selection:
     """Of each row the `count` largest logits of the ids under `size`, NaN above all, and those of the `named` ids.
 
     `logits` [rows, columns] of any float type, on any device; it is only read, and read again where a whole row is
@@ -54,7 +50,7 @@ def select(logits: "Tensor", size: int, count: int, named: Sequence[int]) -> Sel
     return Selection(logits, values_here, ids_here, count)
 
 
-def _sent(ids: Sequence[int], device: torch.device) -> "Tensor":
+def _sent(ids: Sequence[int], device: Device) -> Tensor:
     """Ids on the device; to CUDA from pinned memory, since any other copy would wait for the whole pass."""
-    pinned = device.type == "cuda"
+    pinned = device.type == "cuda" and len(ids) > 0
     return torch.tensor(list(ids), dtype=torch.int64, pin_memory=pinned).to(device, non_blocking=pinned)

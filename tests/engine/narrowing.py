@@ -68,7 +68,7 @@ def cases(draw: st.DrawFn, faulty: bool = True) -> Case:
     numbers = st.one_of(st.sampled_from(values[:6]), st.floats(-12, 12, width=32))
     if faulty and draw(st.integers(0, 3)) == 0:
         numbers = st.one_of(st.sampled_from(values), numbers)
-    row = draw(st.lists(numbers, min_size=1, max_size=24))
+    row = draw(st.lists(numbers, min_size=draw(st.sampled_from([1, 12])), max_size=24))
     padding = draw(st.lists(st.sampled_from([-math.inf, 0.0, 99.0, math.inf, math.nan]), max_size=3))
     ids = st.lists(st.integers(-2, 9), max_size=12)
     return Case(
