@@ -19,8 +19,8 @@ def file_identity(path: Path) -> str:
     if not path.is_dir():
         return _of_file(path)
     files = [path / "config.json", *sorted(path.glob("*.safetensors"))]
-    names = "".join(f"{file.name} {_of_file(file)}\n" for file in files)
-    return f"{len(files)}-{hashlib.sha256(names.encode()).hexdigest()[:24]}"
+    parts = " ".join(map(_of_file, files))
+    return f"{len(files)}-{hashlib.sha256(parts.encode()).hexdigest()[:24]}"
 
 
 def _of_file(path: Path) -> str:

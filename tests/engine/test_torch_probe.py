@@ -25,6 +25,7 @@ def test_versions_and_the_device_are_told() -> None:
     [
         pytest.param("os.abort()", "SIGABRT", marks=pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")),
         ("raise ImportError('libcudart is missing')", "libcudart is missing"),
+        ("print('cpu', flush=True); os._exit(3)", "exit code 3"),
         ("pass", "no word why"),
     ],
 )
