@@ -112,5 +112,7 @@ def _on_torch(
         gpu=config.gpu_layers != 0,
     )
     model = TorchModel(options, progress)
-    versions = "; ".join(f"{name} {version}" for name, version in torch_versions().items())
-    return Opened(model, "torch", versions, model.weights)
+    what = [f"{name} {version}" for name, version in torch_versions().items()]
+    if model.captured:
+        what.append("captured passes")
+    return Opened(model, "torch", "; ".join(what), model.weights)

@@ -2,8 +2,8 @@
 
 The one invariant: a pass writes at `place.start` and behind it, and nothing before it ever changes; so to go back is to
 set a smaller start, at any time, bit for bit.  Layers with a sliding window keep the whole context too (their mask
-leaves out what they must not see), or what they dropped would be missing after a step back.  Layers that keep a state
-instead of keys and values are transformers' own, and cannot go back.
+leaves out what they must not see), or what they dropped would be missing after a step back.  A state, in place of keys
+and values or beside them, is kept as transformers does, and cannot go back.
 """
 
 from collections.abc import Iterator
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.backends.torch_library import Tensor, cache_utils, torch
+from engine.errors import LoadFailed
 from engine.model import FloatArray
-
-_ATTENDING = ("full_attention", "sliding_attention", "chunked_attention")
 
 
 @dataclass(slots=True)
@@ -71,6 +70,15 @@ class BufferLayer(cache_utils.CacheLayerMixin):
             self.values.index_copy_(2, at, value_states)
         return self.keys[:, :, :end], self.values[:, :, :end]
 
+    def fill(self, keys: Tensor, values: Tensor, length: int) -> None:
+        """Take over what was held of so many tokens; ValueError where it is of another length or type."""
+        if not self.is_initialized:
+            self.lazy_initialization(keys, values)
+        if {keys.shape[2], values.shape[2]} != {length} or keys.dtype != self.keys.dtype:
+            raise ValueError("another shape or type")
+        self.keys[:, :, :length] = keys
+        self.values[:, :, :length] = values
+
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Length and offset of what `update` will return."""
         return (self._place.start + query_length if self._place.position is None else self._place.room), 0
@@ -84,20 +92,43 @@ class BufferLayer(cache_utils.CacheLayerMixin):
         return self._place.n_ctx
 
 
+class StateAndBufferLayer(cache_utils.LinearAttentionLayer, BufferLayer):
+    """A state beside keys and values."""
+
+    def __init__(self, place: Place, number_of_states: int) -> None:
+        BufferLayer.__init__(self, place)
+        cache_utils.LinearAttentionLayer.__init__(self, number_of_states)
+
+    def lazy_initialization(self, *keys_and_values: Tensor, **states: object) -> None:
+        """Make what is given the shapes of."""
+        if keys_and_values:
+            BufferLayer.lazy_initialization(self, *keys_and_values)
+        else:
+            cache_utils.LinearAttentionLayer.lazy_initialization(self, **states)
+
+
+def _layer(kind: str, place: Place, states: int) -> object:
+    """The cache of a layer of one kind; LoadFailed where that is not known."""
+    if kind in ("full_attention", "sliding_attention", "chunked_attention"):
+        return BufferLayer(place)
+    if kind in ("linear_attention", "conv"):
+        return cache_utils.LinearAttentionLayer(states)
+    if kind in ("hybrid", "hybrid_sliding"):
+        return StateAndBufferLayer(place, states)
+    if kind == "dummy":  # it has no attention, or looks at what another layer holds
+        return cache_utils.DummyLayer()
+    raise LoadFailed(f"this model remembers by {kind.replace('_', ' ')}, which is not known here: take another model")
+
+
 class ConversationCache(cache_utils.Cache):
     """The layers of one model."""
 
     def __init__(self, config: "object", n_ctx: int) -> None:
         self.place = Place(n_ctx)
         text = config.get_text_config(decoder=True)  # type: ignore[attr-defined]
-        types, options = cache_utils.get_layer_types_and_kwargs(text)
-        self._makers = [
-            (lambda: BufferLayer(self.place))
-            if kind in _ATTENDING
-            else (lambda kind=kind, options=options: cache_utils.DYNAMIC_LAYER_TYPE_MAPPING[kind](**options))
-            for kind, options in zip(types, options, strict=True)
-        ]
-        super().__init__(layers=[make() for make in self._makers])
+        kinds, options = cache_utils.get_layer_types_and_kwargs(text)
+        self._kinds = [(kind, more.get("number_of_states", 1)) for kind, more in zip(kinds, options, strict=True)]
+        super().__init__(layers=[_layer(kind, self.place, states) for kind, states in self._kinds])
 
     def get_seq_length(self, layer_idx: int = 0) -> "int | Tensor":  # noqa: ARG002
         """Tokens before the pass, the same in all layers."""
@@ -106,23 +137,31 @@ class ConversationCache(cache_utils.Cache):
     @property
     def whole(self) -> bool:
         """Whether every layer keeps all that it saw."""
-        return all(isinstance(layer, BufferLayer) for layer in self.layers)
+        return not any(isinstance(layer, cache_utils.LinearAttentionCacheLayerMixin) for layer in self.layers)
+
+    @property
+    def used(self) -> bool:
+        """Whether every layer has been written to: where one was not, the network keeps something elsewhere."""
+        return all(
+            layer.is_conv_states_initialized[0] or layer.is_recurrent_states_initialized[0]
+            if isinstance(layer, cache_utils.LinearAttentionCacheLayerMixin)
+            else layer.is_initialized
+            for layer in self.layers
+        )
 
     def clear(self) -> None:
         """Hold nothing; buffers stay, states begin anew."""
         self.place.start = 0
-        for index, layer in enumerate(self.layers):
-            if not isinstance(layer, BufferLayer):
-                self.layers[index] = self._makers[index]()
+        for index, (kind, states) in enumerate(self._kinds):
+            if isinstance(self.layers[index], cache_utils.LinearAttentionCacheLayerMixin):
+                self.layers[index] = _layer(kind, self.place, states)
 
-    def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """What is held, by name: to be saved."""
+    def tensors(self, length: int) -> Iterator[tuple[str, Tensor]]:
+        """What is held of `length` tokens, by name."""
         for index, layer in enumerate(self.layers):
-            for name in ("keys", "values"):
-                tensor = getattr(layer, name, None)
-                if tensor is not None and tensor.numel():
-                    held = tensor[:, :, : self.place.start] if isinstance(layer, BufferLayer) else tensor
-                    yield f"{index}.{name}", held
+            if isinstance(layer, BufferLayer) and layer.is_initialized:
+                yield f"{index}.keys", layer.keys[:, :, :length]
+                yield f"{index}.values", layer.values[:, :, :length]
             if isinstance(layer, cache_utils.LinearAttentionCacheLayerMixin):
                 for kind in ("conv", "recurrent"):
                     for state, tensor in getattr(layer, f"{kind}_states").items():
@@ -130,9 +169,8 @@ class ConversationCache(cache_utils.Cache):
                             yield f"{index}.{kind}.{state}", tensor
 
     def numbers(self, length: int) -> FloatArray:
-        """All that is held of `length` tokens, in one row."""
-        self.place.start = length
-        return np.concatenate([tensor.float().cpu().numpy().ravel() for _, tensor in self.tensors()])
+        """The same in one row."""
+        return np.concatenate([tensor.float().cpu().numpy().ravel() for _, tensor in self.tensors(length)])
 
     def restore(self, held: dict[str, Tensor], length: int) -> None:
         """Take over what `tensors` gave of a cache of `length`; ValueError where it does not fit."""
@@ -140,25 +178,14 @@ class ConversationCache(cache_utils.Cache):
         for name, tensor in held.items():
             index, kind, *state = name.split(".")
             layer = self.layers[int(index)]
-            if isinstance(layer, BufferLayer):
-                self._fill(layer, kind, tensor, length)
-            elif state:
-                self._set_state(layer, kind, int(state[0]), tensor)
-            else:
-                setattr(layer, kind, tensor.clone())
+            if state:
+                _set_state(layer, kind, int(state[0]), tensor)
+            elif kind == "keys":
+                layer.fill(tensor, held[f"{index}.values"], length)
         self.place.start = length
 
-    @staticmethod
-    def _fill(layer: BufferLayer, kind: str, tensor: Tensor, length: int) -> None:
-        if not layer.is_initialized:
-            raise ValueError("a pass must have run before")
-        buffer = getattr(layer, kind)
-        if tensor.shape[2] != length or tensor.dtype != buffer.dtype:
-            raise ValueError("another shape or type")
-        buffer[:, :, :length] = tensor
 
-    @staticmethod
-    def _set_state(layer: cache_utils.LinearAttentionCacheLayerMixin, kind: str, state: int, tensor: Tensor) -> None:
-        layer.lazy_initialization(**{f"{kind}_states": tensor}, state_idx=state)
-        getattr(layer, f"{kind}_states")[state].copy_(tensor)
-        layer.has_previous_state[state] = True
+def _set_state(layer: cache_utils.LinearAttentionCacheLayerMixin, kind: str, state: int, tensor: Tensor) -> None:
+    layer.lazy_initialization(**{f"{kind}_states": tensor}, state_idx=state)
+    getattr(layer, f"{kind}_states")[state].copy_(tensor)
+    layer.has_previous_state[state] = True

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import safetensors.torch as tensors_file
@@ -17,12 +17,14 @@ import safetensors.torch as tensors_file
 from engine.backends import state_file
 from engine.backends.llamacpp_vocab import open_vocabulary
 from engine.backends.state_file import Origin
-from engine.backends.torch_captured import CapturedPasses, repeated
+from engine.backends.torch_captured import CapturedPasses
+from engine.backends.torch_choice import captured_passes, narrows
 from engine.backends.torch_exit import EarlyExit
 from engine.backends.torch_library import Module, Tensor, reason, torch, versions
 from engine.backends.torch_load import TorchOptions, compute_type, load_network
 from engine.backends.torch_network import Network
 from engine.backends.torch_progress import Progress
+from engine.backends.torch_rows import Selection, select
 from engine.backends.torch_vocab import CheckpointVocabulary
 from engine.backends.trial import Trial
 from engine.errors import CannotRewind, DecodeFailed, LoadFailed, ModelError
@@ -32,6 +34,7 @@ from engine.threads import physical_cores
 
 __all__ = ["TorchModel", "TorchOptions"]
 
+T = TypeVar("T")
 _DEFAULT_CTX = 8192
 _KV: dict[str, Literal["f16", "bf16", "f32"]] = {"fp16": "f16", "bf16": "bf16", "fp32": "f32"}
 
@@ -57,13 +60,15 @@ class TorchModel:
         self._length = 0
         self._closing = ExitStack()
         self.reach: int | None = 0
+        self.narrows = False
+        """See engine.narrow.Narrows."""
         self._singly = False
         """Whether what follows a state is run a token at a time."""
         try:
             self.vocab: Vocabulary = self._vocabulary(self._network.columns)
             self.reach, self._singly = self._try()
             self._network.listens = self.reach is None
-            self._captured = self._choose_passes(options.captured)
+            self._choose(options.captured)
         except BaseException:
             self.close()
             raise
@@ -104,26 +109,24 @@ class TorchModel:
         finally:
             self._clear()
 
-    def _choose_passes(self, captured: bool | None) -> CapturedPasses | None:
-        """Passes of fixed shapes where they were asked for, or are measured to be faster; they need a whole cache."""
+    def _choose(self, captured: bool | None) -> None:
+        """What is faster here, of ways that give the same; states need shapes of their own."""
         network = self._alive()
-        on_cuda = network.device.type == "cuda"
-        if captured is False or self.reach is not None or (captured is None and not on_cuda):
-            return None
-        passes = CapturedPasses(network, None if on_cuda else repeated)
-        if captured:
-            return passes
         with torch.inference_mode():
-            try:
-                slow = _milliseconds(lambda: network.run(network.ids([0]), 1, 0))
-                return passes if _milliseconds(lambda: passes.run([0], 1, 0)) < slow else None
-            except (RuntimeError, ValueError, NotImplementedError):  # a network that cannot be captured
-                return None
+            if self.reach is None:
+                self._captured = captured_passes(network, captured)
+            self.narrows = narrows(network)
+        self._clear()
 
     def _alive(self) -> Network:
         if self._network is None:
             raise ModelError("the model is closed: load it again")
         return self._network
+
+    @property
+    def captured(self) -> bool:
+        """Whether narrow passes have fixed shapes: their sums go another way."""
+        return self._captured is not None
 
     @property
     def length(self) -> int:
@@ -132,8 +135,15 @@ class TorchModel:
 
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
         """See Model.forward."""
+        return self._forward(tokens, rows, _sent)
+
+    def forward_narrow(self, tokens: Sequence[int], rows: int, count: int, named: Sequence[int]) -> Selection:
+        """See Narrows."""
+        return self._forward(tokens, rows, lambda logits: select(logits, self.vocab.size, count, named))
+
+    def _forward(self, tokens: Sequence[int], rows: int, take: Callable[[Tensor], T]) -> T:
         self._check(tokens, rows, 0)
-        out = self._guarded(lambda: self._pass(tokens, rows))
+        out = self._guarded(lambda: take(self._pass(tokens, rows)))
         self._early = None
         self._length += len(tokens)
         return out
@@ -146,7 +156,7 @@ class TorchModel:
         if early is None or early.depth != layers:
             early = self._early = EarlyExit(self._alive(), layers)
         self._check(tokens, rows, len(early.ids))
-        return self._guarded(lambda: early.leave(tokens, rows, self._length))
+        return self._guarded(lambda: _sent(early.leave(tokens, rows, self._length)))
 
     def _pass(self, tokens: Sequence[int], rows: int) -> Tensor:
         network, start = self._alive(), self._length
@@ -157,14 +167,13 @@ class TorchModel:
         run = network.run_singly if self._singly and start else network.run
         return run(network.ids(tokens), rows, start)
 
-    def _guarded(self, compute: Callable[[], Tensor]) -> FloatArray:
+    def _guarded(self, compute: Callable[[], T]) -> T:
         """The result on the host; on failure the cache is as before, or empty where it cannot be."""
         network = self._alive()
         network.stop = False
         try:
             with torch.inference_mode():
-                out: FloatArray = compute().float().cpu().numpy()
-                return out
+                return compute()
         except BaseException as error:
             self._early = None
             if self.reach is not None:
@@ -266,14 +275,6 @@ class TorchModel:
             torch.cuda.empty_cache()
 
 
-def _milliseconds(run: Callable[[], object]) -> float:
-    """The least of a few runs on the GPU, the first left out."""
-    times = []
-    for _ in range(6):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        run()
-        end.record()
-        end.synchronize()
-        times.append(float(begin.elapsed_time(end)))
-    return min(times[1:])
+def _sent(logits: Tensor) -> FloatArray:
+    out: FloatArray = logits.float().cpu().numpy()
+    return out

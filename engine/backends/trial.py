@@ -81,6 +81,14 @@ class Trial:
         self._repeat(_PLACES, widest)
         return _most_change(moved, self.cells()) <= _TURNED
 
+    def remembers(self) -> bool:
+        """Whether tokens that are read one by one give what they give together.  The cache is not empty then."""
+        rows = []
+        for width in (1, _PLACES):
+            self.clear()
+            rows.append([self.read(_REFUSED[at : at + width]) for at in range(0, _PLACES, width)][-1])
+        return alike(*rows)
+
     def goes_on(self) -> bool:
         """Whether a wide pass goes on from the state that is held, as single tokens do.  The cache is not empty then.
 
@@ -89,7 +97,7 @@ class Trial:
         held = []
         for passes in ([[_NEXT, _AFTER]], [[_NEXT], [_AFTER]]):
             self.clear()
-            for tokens in ([*_REFUSED[:_PLACES]], *passes):
+            for tokens in (_REFUSED[:_PLACES], *passes):
                 self.read(tokens)
             held.append(self.cells())
         return _most_change(*held) <= _TURNED
@@ -110,7 +118,12 @@ class Trial:
             row = self.read([_NEXT])
         except DecodeFailed:  # it holds more than it says
             return False
-        return bool(np.abs(row - fresh).max() <= _SAME * np.ptp(fresh))
+        return alike(row, fresh)
+
+
+def alike(row: FloatArray, fresh: FloatArray) -> bool:
+    """Whether rows are those of a fresh reading, but for roundings."""
+    return bool(np.abs(row - fresh).max() <= _SAME * np.ptp(fresh))
 
 
 def _most_change(moved: FloatArray, fresh: FloatArray) -> float:

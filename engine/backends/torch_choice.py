@@ -1,0 +1,58 @@
+"""What is faster on the GPU at hand, found by timing it at load: captured passes, and rows chosen on the device.
+
+The one invariant: either choice gives the same numbers; a network that cannot be captured is simply run as it is.
+"""
+
+from collections.abc import Callable
+
+from engine.backends.torch_captured import CapturedPasses, repeated
+from engine.backends.torch_library import torch
+from engine.backends.torch_network import Network
+
+WORTH = 0.03
+"""Share of a pass that bringing whole rows to the host may take."""
+_WIDTH = 8
+_TIMES = 5
+
+
+def captured_passes(network: Network, wanted: bool | None) -> CapturedPasses | None:
+    """Passes of fixed shapes where they are wanted, or (None) are measured to be faster.
+
+    On a device without graphs the computation is run again in place of a replay, which serves tests alone.
+    """
+    on_cuda = network.device.type == "cuda"
+    if wanted is None and not on_cuda:
+        return None
+    if wanted is False:
+        return None
+    passes = CapturedPasses(network, None if on_cuda else repeated)
+    if wanted:
+        return passes
+    try:
+        slow = milliseconds(lambda: network.run(network.ids([0]), 1, 0))
+        return passes if milliseconds(lambda: passes.run([0], 1, 0)) < slow else None
+    except (RuntimeError, ValueError, NotImplementedError):  # it waits for the device somewhere
+        return None
+
+
+def narrows(network: Network) -> bool:
+    """Whether the rows of a pass take more of its time to come to the host than they are worth."""
+    if network.device.type != "cuda":
+        return False
+    ids = network.ids([0] * _WIDTH)
+    logits = network.run(ids, _WIDTH, 0).float()
+    copy = milliseconds(logits.cpu)
+    return copy > WORTH * milliseconds(lambda: network.run(ids, _WIDTH, 0))
+
+
+def milliseconds(run: Callable[[], object]) -> float:
+    """The least of a few runs on the GPU, the first left out."""
+    times = []
+    for _ in range(_TIMES + 1):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        times.append(float(begin.elapsed_time(end)))
+    return min(times[1:])
