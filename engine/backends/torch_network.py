@@ -68,6 +68,18 @@ class Network:
             setattr(self._inner, self._name, whole)
 
 
+def longest_context(module: Module) -> int | None:
+    """So many tokens a network reads as it was trained to; None: a state has no such bound.
+
+    Beyond the first length that it was trained for, LongRoPE turns whatever is new in another way than what was read.
+    """
+    text = module.config.get_text_config(decoder=True)
+    rope = getattr(text, "rope_parameters", None) or {}
+    first = rope.get("original_max_position_embeddings") if rope.get("rope_type") == "longrope" else None
+    most: int | None = first or getattr(text, "max_position_embeddings", None)
+    return most
+
+
 def _layers_of(module: Module) -> tuple[Module, str]:
     """The module that holds the list of layers, and the list's name."""
     count = module.config.get_text_config(decoder=True).num_hidden_layers

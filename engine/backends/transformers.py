@@ -21,13 +21,14 @@ from engine.backends.torch_captured import CapturedPasses
 from engine.backends.torch_choice import captured_passes, narrows
 from engine.backends.torch_exit import EarlyExit
 from engine.backends.torch_library import Module, Tensor, reason, torch, versions
-from engine.backends.torch_load import TorchOptions, compute_type, load_network
-from engine.backends.torch_network import Network
+from engine.backends.torch_load import Loaded, TorchOptions, compute_type, load_network
+from engine.backends.torch_network import Network, longest_context
 from engine.backends.torch_progress import Progress
 from engine.backends.torch_rows import Selection, select
+from engine.backends.torch_trial import Found, try_out
 from engine.backends.torch_vocab import CheckpointVocabulary
 from engine.backends.trial import Trial
-from engine.errors import CannotRewind, DecodeFailed, LoadFailed, ModelError
+from engine.errors import CannotRewind, DecodeFailed, EngineError, LoadFailed, ModelError
 from engine.identity import file_identity
 from engine.model import FloatArray, Vocabulary
 from engine.threads import physical_cores
@@ -42,12 +43,17 @@ _KV: dict[str, Literal["f16", "bf16", "f32"]] = {"fp16": "f16", "bf16": "bf16", 
 class TorchModel:
     """See engine.model.Model and engine.early.LeavesEarly.  Not for two threads at once, `interrupt` apart."""
 
-    def __init__(self, options: TorchOptions, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        options: TorchOptions,
+        progress: Progress | None = None,
+        load: Callable[[TorchOptions, Progress], Loaded] = load_network,
+    ) -> None:
         """Load; LoadFailed with the reason, or whatever `progress` raised."""
         self.file = options.path
         self.threads = options.threads or physical_cores()
         torch.set_num_threads(self.threads)
-        module, device, self.device, self.weights = load_network(options, progress or (lambda _: None))
+        module, device, self.device, self.weights = load(options, progress or (lambda _: None))
         self.kv = _KV[compute_type(self.weights, device)]
         self.flash_attention: Literal["on", "off"] = "off" if module.config._attn_implementation == "eager" else "on"
         self.n_ctx = self._context(options, module)
@@ -56,6 +62,7 @@ class TorchModel:
         self._early: EarlyExit | None = None
         """What left early and is not yet in the cache."""
         self.layers = len(self._network.layers)
+        """How many it has; 0 where it cannot be left early."""
         self._captured: CapturedPasses | None = None
         self._length = 0
         self._closing = ExitStack()
@@ -66,7 +73,9 @@ class TorchModel:
         """Whether what follows a state is run a token at a time."""
         try:
             self.vocab: Vocabulary = self._vocabulary(self._network.columns)
-            self.reach, self._singly = self._try()
+            found = self._try()
+            self.reach, self._singly = found.reach, found.singly
+            self.layers = self.layers if found.leaves else 0
             self._network.listens = self.reach is None
             self._choose(options.captured)
         except BaseException:
@@ -74,12 +83,11 @@ class TorchModel:
             raise
 
     def _context(self, options: TorchOptions, module: Module) -> int:
-        text = module.config.get_text_config(decoder=True)
-        trained: int | None = getattr(text, "max_position_embeddings", None)  # a state has no such bound
-        wanted = options.n_ctx or min(options.n_ctx_most or _DEFAULT_CTX, trained or _DEFAULT_CTX)
-        if trained and wanted > trained:
+        most = longest_context(module)
+        wanted = options.n_ctx or min(options.n_ctx_most or _DEFAULT_CTX, most or _DEFAULT_CTX)
+        if most and wanted > most:
             raise LoadFailed(
-                f"{self.file.name} was trained for {trained:,} tokens of context, not {wanted:,}: take a smaller --ctx"
+                f"{self.file.name} was trained for {most:,} tokens of context, not {wanted:,}: take a smaller --ctx"
             )
         return wanted
 
@@ -88,8 +96,7 @@ class TorchModel:
             return self._closing.enter_context(open_vocabulary(self.file))
         return CheckpointVocabulary(self.file, columns)
 
-    def _try(self) -> tuple[int | None, bool]:
-        """See Model.reach; and whether wide passes do not go on from a state."""
+    def _try(self) -> Found:
         cache = self._alive().cache
         trial = Trial(
             lambda tokens: self.forward(tokens, 1)[0].copy(),
@@ -98,14 +105,11 @@ class TorchModel:
             cells=lambda: cache.numbers(self._length),
         )
         try:
-            reach = trial.reach(0, self.n_batch)
-            if cache.whole:
-                return reach, False
-            return 0, not trial.goes_on()
+            return try_out(self.file.name, self, trial, cache)
         except DecodeFailed as error:
-            raise LoadFailed(f"{self.file.name} cannot be run, {error}") from error
-        except LoadFailed as error:
-            raise LoadFailed(f"{self.file.name} holds damaged weights ({error}): fetch it again") from error
+            raise LoadFailed(
+                f"{self.file.name} cannot be run: {reason(error.__cause__ or error)}; take another model"
+            ) from error
         finally:
             self._clear()
 
@@ -150,7 +154,7 @@ class TorchModel:
 
     def leave(self, tokens: Sequence[int], rows: int, layers: int) -> FloatArray:
         """See LeavesEarly.leave."""
-        if not 1 <= layers < self.layers or self.reach is not None:
+        if not 1 <= layers < self.layers:
             raise ValueError(f"{layers} of {self.layers} layers cannot propose")
         early = self._early
         if early is None or early.depth != layers:
@@ -178,7 +182,7 @@ class TorchModel:
             self._early = None
             if self.reach is not None:
                 self._clear()  # a state may have been written to
-            if isinstance(error, RuntimeError | MemoryError):
+            if isinstance(error, Exception) and not isinstance(error, EngineError):
                 raise DecodeFailed(
                     f"torch failed: {reason(error)}; ask again, or start with a smaller --ctx"
                 ) from error
@@ -249,8 +253,7 @@ class TorchModel:
     def save(self, path: Path) -> None:
         """See Model.save; OSError where the file cannot be written."""
         cache = self._alive().cache
-        cache.place.start = self._length
-        held = {name: tensor.cpu().contiguous() for name, tensor in cache.tensors()} if self._length else {}
+        held = {name: tensor.cpu().contiguous() for name, tensor in cache.tensors(self._length)} if self._length else {}
         state_file.write(path, self._origin, self._length, np.frombuffer(tensors_file.save(held), np.uint8))
 
     def load(self, path: Path) -> None:
