@@ -37,7 +37,8 @@ def try_out(name: str, model: LeavesEarly, trial: Trial, cache: ConversationCach
         raise LoadFailed(f"{name} remembers what it has read in a way that is not known here: take another model")
     if not cache.whole:
         return Found(0, not trial.goes_on(), leaves=False)
-    return Found(reach, singly=False, leaves=all(_takes_up(model, layers) for layers in {1, model.layers - 1} - {0}))
+    leaves = model.layers > 1 and all(_takes_up(model, layers) for layers in {1, model.layers - 1})
+    return Found(reach, singly=False, leaves=leaves)
 
 
 def _takes_up(model: LeavesEarly, layers: int) -> bool:

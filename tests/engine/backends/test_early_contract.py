@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from engine.backends.toy import EarlyLM
 from engine.early import LeavesEarly, leaves_early
+from engine.engines import missing_package
 from engine.errors import CannotRewind, DecodeFailed, Interrupted
 from engine.model import Model
 from tests.engine.backends.contract import feed, some_ids
@@ -32,29 +33,16 @@ def _toy_waits(model: Model) -> Iterator[None]:
     model.on_pass = None
 
 
-def _torch_model(folder: Path) -> LeavesEarly:
-    tiny = pytest.importorskip("tests.tiny_torch", reason="needs the torch extra")
-    backend = pytest.importorskip("engine.backends.transformers")
-    path = folder / "model"
-    if not path.exists():
-        tiny.write_llama(path, tiny.Tiny(layers=4, padding=5))
-    options = backend.TorchOptions(path, n_ctx=CONTEXT, threads=1, weights="fp32", gpu=False, n_batch=64)
-    model: LeavesEarly = backend.TorchModel(options)
-    return model
+def _torch() -> list[EarlyCase]:
+    """None without the extra."""
+    if missing_package():
+        return []
+    from tests.engine.backends.torch_cases import EARLY_CASES
+
+    return EARLY_CASES
 
 
-@contextmanager
-def _torch_waits(model: Model) -> Iterator[None]:
-    """Told to stop inside the first layer of a pass."""
-    hook = model._network.layers[0].register_forward_pre_hook(lambda *_: model.interrupt())  # type: ignore[attr-defined]
-    yield
-    hook.remove()
-
-
-CASES = [
-    EarlyCase("toy", lambda _folder: EarlyLM(n_ctx=CONTEXT), _toy_waits),
-    EarlyCase("torch", _torch_model, _torch_waits, 2e-3),
-]
+CASES = [EarlyCase("toy", lambda _folder: EarlyLM(n_ctx=CONTEXT), _toy_waits), *_torch()]
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
@@ -128,7 +116,7 @@ def test_rows_are_functions_of_the_cached_ids_and_of_those_ahead(
     playing = Playing(model)
     for name, tokens, number in steps:
         before = list(playing.held)
-        layers = 1 + number % 2 if model.layers > 2 else 1
+        layers = (1, model.layers - 1)[number % 2]
         if name == "leave":
             row = playing.leave(tokens, layers)
             case.expect(row, early_row(other, [*playing.held, *playing.ahead], layers))

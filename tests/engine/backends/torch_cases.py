@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from engine.backends.transformers import TorchModel, TorchOptions
 from engine.model import Model
 from tests.engine.backends.contract import Case, Kind
+from tests.engine.backends.early_contract import EarlyCase
 from tests.tiny_torch import Tiny, write_gemma3, write_hybrid, write_llama, write_mamba, write_qwen2
 
 CONTEXT = 640
@@ -55,6 +57,19 @@ def waits(model: Model) -> Iterator[None]:
     hook.remove()
 
 
+@contextmanager
+def stops(model: Model) -> Iterator[None]:
+    """A pass is told to stop in front of its first layer."""
+    assert isinstance(model, TorchModel)
+    hook = model._alive().layers[0].register_forward_pre_hook(lambda *_: model.interrupt())
+    yield
+    hook.remove()
+
+
+def _early(name: str, write: Callable[[Path], Path], **options: object) -> EarlyCase:
+    return EarlyCase(f"torch-{name}", making(write, n_ctx=200, n_batch=64, **options), stops, NOISE)
+
+
 CASES = [
     _case("llama"),
     _case("llama-padded", lambda path: write_llama(path, Tiny(padding=13))),
@@ -65,4 +80,12 @@ CASES = [
     _case("gemma3-captured", write_gemma3, captured=True),
     _case("mamba", write_mamba, "recurrent"),
     _case("hybrid", write_hybrid, "recurrent"),
+    *([_case("llama-nf4", tolerance=0.2, weights="nf4")] if find_spec("bitsandbytes") else []),
+]
+EARLY_CASES = [
+    _early("llama", lambda path: write_llama(path, Tiny(layers=4, padding=5))),
+    _early("llama-captured", lambda path: write_llama(path, Tiny(layers=3)), captured=True),
+    _early("qwen2", lambda path: write_qwen2(path, Tiny(layers=3))),
+    _early("gemma3", write_gemma3),
+    _early("gemma3-captured", write_gemma3, captured=True),
 ]
