@@ -6,23 +6,16 @@ configuration and a tokenizer, or a GGUF file.  What cannot be is said before gi
 
 import json
 from pathlib import Path
-from typing import Literal, TypeGuard
+from typing import NamedTuple
 
 from engine.backends.torch_library import Device, Module, out_of_memory, pick_device, reason, torch, transformers
 from engine.backends.torch_progress import Progress, told
+from engine.backends.torch_weights import DTYPES, Kept, choose_weights, compute_type, is_quantized
 from engine.config import FlashAttention, Frozen, Weights
 from engine.errors import LoadFailed
 
-Quantized = Literal["nf4", "int8"]
-Float = Literal["bf16", "fp16", "fp32"]
-Kept = Quantized | Float
-"""What "auto" becomes."""
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
-_FLOATS: dict[str, Float] = {"bf16": "bf16", "fp16": "fp16", "fp32": "fp32"}
 _UNPACKED = 0.7
 """Share of the loading of a GGUF file that is unpacking."""
-_SPARE = 1.2
-"""Memory that a model takes beside its weights, as a factor."""
 
 
 class TorchOptions(Frozen, frozen=True):
@@ -78,84 +71,21 @@ def read_config(folder: Path) -> dict[str, object]:
     return config
 
 
-def choose_weights(options: TorchOptions, device: Device) -> Kept:
-    """What the weights are kept in; LoadFailed where that cannot be on this device."""
-    kept = _auto(options.path, device) if options.weights == "auto" else options.weights
-    if is_quantized(kept):
-        _try_quantized(kept, device)
-    elif kept == "bf16" and not _computes_bf16(device):
-        raise LoadFailed("this device does not compute in bf16: take --weights fp16 or fp32")
-    return kept
+class Loaded(NamedTuple):
+    """A network where it runs."""
+
+    module: Module
+    device: Device
+    name: str
+    """Of the device."""
+    weights: Kept
 
 
-def _auto(path: Path, device: Device) -> Kept:
-    half: Kept = "bf16" if _computes_bf16(device) else "fp16"
-    if device.type == "cpu":
-        return "bf16" if _fast_bf16() else "fp32"
-    if device.type == "cuda" and _bytes_in_half(path) * _SPARE > torch.cuda.mem_get_info(device)[0]:
-        return "nf4"
-    return half
-
-
-def _computes_bf16(device: Device) -> bool:
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    try:
-        torch.ones(2, 2, dtype=torch.bfloat16, device=device) @ torch.ones(2, 2, dtype=torch.bfloat16, device=device)
-    except (RuntimeError, TypeError):
-        return False
-    return True
-
-
-def _fast_bf16() -> bool:
-    """Whether the processor has instructions for it: without them it is slower than fp32."""
-    return any(getattr(torch.cpu, name, bool)() for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
-
-
-def _bytes_in_half(path: Path) -> int:
-    """About what the weights take in 16 bits."""
-    if path.is_file():
-        return 4 * path.stat().st_size  # files of about 4 bits a weight
-    return sum(file.stat().st_size for file in path.glob("*.safetensors"))
-
-
-def _try_quantized(kept: Quantized, device: Device) -> None:
-    """Run a layer of a few numbers as bitsandbytes would, so that what it cannot do is known before loading."""
-    from engine.backends.torch_quantize import quantized
-
-    try:
-        layer = quantized(torch.nn.Linear(64, 64, bias=False, dtype=DTYPES[compute_type(kept, device)]), kept, device)
-        with torch.inference_mode():
-            layer(torch.ones(1, 64, dtype=DTYPES[compute_type(kept, device)], device=device))
-    except ImportError as error:
-        raise LoadFailed(
-            f"--weights {kept} needs bitsandbytes ({reason(error)}): run `pip install bitsandbytes`, or take bf16"
-        ) from error
-    except Exception as error:
-        raise LoadFailed(
-            f"bitsandbytes cannot do {kept} on this device ({device.type}: {reason(error)}): take bf16 or fp32"
-        ) from error
-
-
-def is_quantized(kept: Kept) -> TypeGuard[Quantized]:
-    """Whether bitsandbytes keeps them."""
-    return kept in ("nf4", "int8")
-
-
-def compute_type(kept: Kept, device: Device) -> Float:
-    """In what a model of such weights computes: 16 bits where that is fast."""
-    if not is_quantized(kept):
-        return _FLOATS[kept]
-    if device.type == "cpu":
-        return "bf16" if _fast_bf16() else "fp32"
-    return "bf16" if _computes_bf16(device) else "fp16"
-
-
-def load_network(options: TorchOptions, progress: Progress) -> tuple[Module, Device, str, Kept]:
-    """The network, its device with name, and what its weights are kept in.  LoadFailed, or what `progress` raised."""
+def load_network(options: TorchOptions, progress: Progress) -> Loaded:
+    """The network that the options name.  LoadFailed, or what `progress` raised."""
     check_files(options.path)
     device, name = pick_device(options.gpu)
-    kept = choose_weights(options, device)
+    kept = choose_weights(options.path, options.weights, device)
     progress(0.0)
     try:
         with told(progress, *((_UNPACKED, 1.0) if options.path.is_file() else (1.0,))):
@@ -168,7 +98,7 @@ def load_network(options: TorchOptions, progress: Progress) -> tuple[Module, Dev
             f"{options.path.name} cannot be loaded by transformers: {reason(error)}; take another model"
         ) from error
     progress(1.0)
-    return network.eval().requires_grad_(False), device, name, kept
+    return Loaded(network.eval().requires_grad_(False), device, name, kept)
 
 
 def _common(options: TorchOptions, kept: Kept, device: Device) -> dict[str, object]:

@@ -21,12 +21,13 @@ from engine.backends.torch_captured import CapturedPasses
 from engine.backends.torch_choice import captured_passes, narrows
 from engine.backends.torch_exit import EarlyExit
 from engine.backends.torch_library import Module, Tensor, reason, torch, versions
-from engine.backends.torch_load import Loaded, TorchOptions, compute_type, load_network
+from engine.backends.torch_load import Loaded, TorchOptions, load_network
 from engine.backends.torch_network import Network, longest_context
 from engine.backends.torch_progress import Progress
 from engine.backends.torch_rows import Selection, select
 from engine.backends.torch_trial import Found, try_out
 from engine.backends.torch_vocab import CheckpointVocabulary
+from engine.backends.torch_weights import compute_type
 from engine.backends.trial import Trial
 from engine.errors import CannotRewind, DecodeFailed, EngineError, LoadFailed, ModelError
 from engine.identity import file_identity

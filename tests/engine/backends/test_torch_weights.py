@@ -1,0 +1,92 @@
+"""What weights are kept in: a choice that was tried, and weighed against the memory that is free."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("torch")
+
+from engine.backends import torch_weights
+from engine.backends.torch_library import Device
+from engine.backends.torch_weights import choose_weights, compute_type
+from engine.errors import LoadFailed
+
+CPU = Device("cpu")
+
+
+def gguf(folder: Path, size: int = 1000) -> Path:
+    path = folder / "model.gguf"
+    path.write_bytes(b"GGUF" + bytes(size))
+    return path
+
+
+def checkpoint(folder: Path, size: int = 1000) -> Path:
+    (folder / "model.safetensors").write_bytes(bytes(size))
+    return folder
+
+
+def with_memory(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free))
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_auto_computes_in_16_bits_where_the_processor_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool
+) -> None:
+    monkeypatch.setattr(torch_weights, "_fast_bf16", lambda: fast)
+    assert choose_weights(gguf(tmp_path), "auto", CPU) == ("bf16" if fast else "fp32")
+
+
+@pytest.mark.parametrize("weights", ["bf16", "fp16", "fp32"])
+def test_floats_are_computed_in_as_they_are_kept(tmp_path: Path, weights: str) -> None:
+    assert choose_weights(gguf(tmp_path), weights, CPU) == weights  # type: ignore[arg-type]
+    assert compute_type(weights, CPU) == weights  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("weights", "make", "needed"),
+    [
+        ("fp32", gguf, 8 * 1004),
+        ("bf16", gguf, 4 * 1004),
+        ("nf4", gguf, 4 * 1004),
+        ("fp32", checkpoint, 2000),
+        ("fp16", checkpoint, 1000),
+    ],
+)
+def test_what_does_not_fit_is_said_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weights: str, make: object, needed: int
+) -> None:
+    path = make(tmp_path)  # type: ignore[operator]
+    monkeypatch.setattr(torch_weights, "_fast_bf16", lambda: True)
+    with_memory(monkeypatch, needed)
+    assert choose_weights(path, weights, CPU) == weights  # type: ignore[arg-type]
+    with_memory(monkeypatch, needed - 1)
+    advice = "--engine llamacpp" if path.is_file() else "--weights nf4"
+    with pytest.raises(LoadFailed, match=f"GB in {weights}.*GB are free: take {advice}"):
+        choose_weights(path, weights, CPU)  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_that_is_quantized_while_it_is_read_needs_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_memory(monkeypatch, 10)
+    assert choose_weights(checkpoint(tmp_path), "nf4", CPU) == "nf4"
+
+
+@pytest.mark.parametrize("fault", [ImportError("no bitsandbytes"), NotImplementedError("no kernel"), OSError("lib")])
+def test_what_bitsandbytes_cannot_do_is_said_before_loading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def fails(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("engine.backends.torch_quantize.quantized", fails)
+    with pytest.raises(LoadFailed, match=f"{fault}.*take bf16"):
+        choose_weights(gguf(tmp_path), "nf4", CPU)
+
+
+def test_bf16_where_it_cannot_be_computed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_weights, "_computes_bf16", lambda _: False)
+    with pytest.raises(LoadFailed, match="--weights fp16 or fp32"):
+        choose_weights(gguf(tmp_path), "bf16", CPU)
