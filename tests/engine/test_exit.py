@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.backends.toy import EarlyLM, ToyLM
 from engine.config import Sampling, Speculation
 from engine.context import Context
+from engine.costs import Costs, DraftCost
 from engine.drafters import Offer
 from engine.drafters.exit import ExitDrafter
 from engine.early import leaves_early
@@ -267,6 +268,21 @@ def test_a_pass_that_fails_anywhere_never_poisons_what_follows(
             held(engine)
 
 
+@pytest.mark.parametrize("error", FAULTS)
+def test_a_cache_that_cannot_forget_what_is_ahead_counts_as_empty(error: type[BaseException]) -> None:
+    target = FaultyModel(EarlyLM(16), error=lambda: error("broken"))
+    context = Context(target, exit_layers=4)  # type: ignore[arg-type]
+    context.begin(PROMPT)
+    for _ in context.read(context.target):
+        pass
+    target.breaks = "rewind"
+    with pytest.raises(error):
+        context.leave([])
+    assert (context.target.length, target.length) == (0, len(PROMPT) - 1)
+    row = context.advance(context.target, [], 1)[0]
+    np.testing.assert_array_equal(row, EarlyLM(16).row(PROMPT))
+
+
 @pytest.mark.parametrize("at", range(3, 12))
 @pytest.mark.parametrize("broken", [False, True])
 def test_where_leaving_fails_the_whole_target_goes_on_alone(at: int, broken: bool) -> None:
@@ -357,6 +373,14 @@ class Timed(EarlyLM):
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
         self.clock.now += 0.001
         return super().forward(tokens, rows)
+
+
+def test_what_was_measured_of_an_exit_reaches_the_planner() -> None:
+    costs = Costs(lambda width: 10.0 * width, {"exit": DraftCost(5.0, 1.0)})
+    engine = leaving(EarlyLM(16), exit_agreement=0.05, costs=costs)
+    engine._clock = FakeClock()
+    answer = last(engine.answer_ids(PROMPT, request(None, Speculation(), max_tokens=24)))
+    assert "early exit: too slow to pay here, has 0.05" in answer.speculation.plan
 
 
 def test_an_early_row_is_no_row_of_the_target() -> None:

@@ -46,7 +46,7 @@ commands = (
 counts = st.integers(0, 2**40)
 rounds = st.builds(
     Round,
-    source=st.sampled_from(["lookup", "model", None]),
+    source=st.sampled_from(["lookup", "model", "exit", None]),
     drafted=counts,
     accepted=counts,
     emitted=counts,
@@ -59,7 +59,7 @@ replies = (
     st.builds(Loading, what=texts, share=st.floats(0, 1))
     | st.builds(Loaded, target=texts, draft=st.none() | texts, n_ctx=st.integers(1, 2**31), device=texts)
     | st.builds(Reading, model=st.just("target"), reused=st.just(0), done=st.just(1), total=st.just(2))
-    | st.builds(Tokens, text=texts, ids=ids, origins=st.lists(st.sampled_from(["target", "lookup", "model"])))
+    | st.builds(Tokens, text=texts, ids=ids, origins=st.lists(st.sampled_from(["target", "lookup", "model", "exit"])))
     | rounds
     | st.builds(Finished, answer=ids.map(answer_of))
     | st.builds(Failed, kind=texts, message=texts, numbers=st.dictionaries(texts, st.integers(-(2**63), 2**63)))

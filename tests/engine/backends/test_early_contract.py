@@ -201,7 +201,7 @@ def test_what_is_ahead_is_forgotten_by_whatever_changes_the_cache(
     model.leave([3, 4], 1, layers)
     change(model, ids, tmp_path)
     assert model.length == len(ids)
-    if change is not _hole:
+    if change is not _hole or not case.tolerance:  # what moved up is near to a fresh reading
         case.expect(model.leave([5], 1, layers)[0], early_row(other, [*ids, 5], layers))
         case.expect(model.forward([5, 6], 2), whole_rows(other, ids, [5, 6]))
 
