@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import engine as engine_module
-from engine.backends.toy import ToyLM, ToyModel, ToyVocabulary
+from engine.backends.toy import EarlyLM, ToyLM, ToyModel, ToyVocabulary
 from engine.config import EngineConfig, Sampling
 from engine.engine import Rules, lossless
 from engine.errors import ModelError
@@ -73,6 +73,13 @@ def test_the_true_rules_pass_with_every_setting(draft: bool) -> None:
         assert test.kept == pytest.approx(test.kept_expected, abs=0.15)
     assert all(test.equal == 2 and test.difference is None for test in report.compared)
     assert any(test.accepted for test in report.compared)
+
+
+def test_a_target_that_drafts_for_itself_is_compared_as_text() -> None:
+    *_, report = prove(pair(draft=False, model=EarlyLM, exit_layers=6), SHORT)
+    assert isinstance(report, Report)
+    assert report.passed
+    assert any(0 < test.accepted < test.drafted for test in report.compared)
 
 
 def test_the_same_run_gives_the_same_report() -> None:
