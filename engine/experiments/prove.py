@@ -110,4 +110,5 @@ def _side(pair: Pair, rows: Sequence[Rows], draft: Replayed | None, rules: Rules
     """An engine with this drafter alone; each has a target of its own, as no two contexts may share a cache."""
     target = Replayed(rows[0])
     kind: DraftKind = "lookup" if draft is None else "model" if len(rows) > 1 else "stand-in"
-    return Side(kind, Engine(replace(pair, target=target, draft=draft, width_limit=None), rules=rules), target, draft)
+    alone = replace(pair, target=target, draft=draft, width_limit=None, exit_layers=None)
+    return Side(kind, Engine(alone, rules=rules), target, draft)
