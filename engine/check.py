@@ -89,7 +89,7 @@ def _columns(folder: Path) -> int:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         return int(config.get("text_config", config)["vocab_size"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise LoadFailed(
             f"{folder.name}/config.json does not tell the size of its vocabulary: fetch it again"
         ) from error

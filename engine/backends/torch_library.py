@@ -1,4 +1,4 @@
-"""torch and transformers, imported offline and quiet; every other module of this backend imports this one first.
+"""torch and transformers, imported offline and quiet; whoever needs transformers takes it from here.
 
 The one invariant: nothing here reaches the network.  transformers fetches kernels and files from its hub where it
 finds that useful, so it is told that there is no network before it is imported.
@@ -18,6 +18,8 @@ os.environ |= {
 
 import torch
 import transformers
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 from transformers import cache_utils
 from transformers.utils import logging as _logging
 
@@ -28,6 +30,7 @@ _logging.set_verbosity_error()
 logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # int8 speaks at each pass
 
 __all__ = [
+    "FAULTS",
     "Device",
     "Module",
     "Tensor",
@@ -43,6 +46,11 @@ __all__ = [
 Device: TypeAlias = torch.device
 Tensor: TypeAlias = torch.Tensor
 Module: TypeAlias = torch.nn.Module
+FAULTS = (
+    *(OSError, ValueError, RuntimeError, ImportError, LookupError, AttributeError, TypeError, ArithmeticError),
+    *(SafetensorError, StrictDataclassError),
+)
+"""What the libraries raise where they can make nothing of a model's files; their errors have no base in common."""
 
 
 def versions() -> str:

@@ -1,14 +1,25 @@
 """Loading for the torch backend: what a folder or file may hold, which numbers it is kept in, and where.
 
-The one invariant: no code of a repository runs and nothing is unpickled; a checkpoint is its safetensors, a
-configuration and a tokenizer, or a GGUF file.  What cannot be is said before gigabytes are read.
+The one invariant: no code of a repository runs, nothing is unpickled, and no weight is made up; a checkpoint is its
+safetensors, a configuration and a tokenizer, or a GGUF file.  What cannot be is said before gigabytes are read.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.backends.torch_library import Device, Module, out_of_memory, pick_device, reason, torch, transformers
+from engine.backends.torch_library import (
+    FAULTS,
+    Device,
+    Module,
+    out_of_memory,
+    pick_device,
+    reason,
+    torch,
+    transformers,
+)
 from engine.backends.torch_progress import Progress, told
 from engine.backends.torch_weights import DTYPES, Kept, choose_weights, compute_type, is_quantized
 from engine.config import FlashAttention, Frozen, Weights
@@ -58,13 +69,15 @@ def check_files(path: Path) -> None:
         raise LoadFailed(f"{path.name} holds {held}: take the model's safetensors files, or a GGUF file of it")
     if not (path / "tokenizer.json").is_file():
         raise LoadFailed(f"{path.name} has no tokenizer.json: take another form of this model, or a GGUF file of it")
+    if (path / "adapter_config.json").is_file():
+        raise LoadFailed(f"{path.name} holds an adapter, which is not applied here: merge it into the model first")
 
 
 def read_config(folder: Path) -> dict[str, object]:
     """config.json of a checkpoint; LoadFailed where there is none that can be read."""
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise LoadFailed(f"{folder.name} is no checkpoint, its config.json cannot be read: {reason(error)}") from error
     if not isinstance(config, dict):
         raise LoadFailed(f"{folder.name} is no checkpoint: its config.json is no list of settings")
@@ -88,17 +101,43 @@ def load_network(options: TorchOptions, progress: Progress) -> Loaded:
     kept = choose_weights(options.path, options.weights, device)
     progress(0.0)
     try:
-        with told(progress, *((_UNPACKED, 1.0) if options.path.is_file() else (1.0,))):
+        with told(progress, *((_UNPACKED, 1.0) if options.path.is_file() else (1.0,))), _no_pickles(options.path.name):
             load = _from_file if options.path.is_file() else _from_folder
             network = load(options, kept, device)
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise out_of_memory(options.path.name, error) from error
-    except (OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError, TypeError) as error:
+    except FAULTS as error:
         raise LoadFailed(
-            f"{options.path.name} cannot be loaded by transformers: {reason(error)}; take another model"
+            f"{options.path.name} cannot be loaded by transformers: {reason(error)}; fetch it again, or take another"
         ) from error
     progress(1.0)
     return Loaded(network.eval().requires_grad_(False), device, name, kept)
+
+
+@contextmanager
+def _no_pickles(name: str) -> Iterator[None]:
+    """While the context is open torch unpickles nothing, whatever file of the checkpoint `name` points to it."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise LoadFailed(f"{name} points to pickled weights, which are never opened here: take its safetensors files")
+
+    opens, torch.load = torch.load, refuse
+    try:
+        yield
+    finally:
+        torch.load = opens
+
+
+def _read(options: TorchOptions, path: Path, kept: Kept, device: Device, **more: object) -> Module:
+    """A network all of whose weights were there: those that are not would be random."""
+    network, read = transformers.AutoModelForCausalLM.from_pretrained(
+        path, output_loading_info=True, **_common(options, kept, device), **more
+    )
+    if missing := sorted(read["missing_keys"]):
+        raise LoadFailed(
+            f"{options.path.name} lacks {len(missing)} of its weights, such as {missing[0]}: fetch all its files again"
+        )
+    return network
 
 
 def _common(options: TorchOptions, kept: Kept, device: Device) -> dict[str, object]:
@@ -112,12 +151,9 @@ def _common(options: TorchOptions, kept: Kept, device: Device) -> dict[str, obje
 
 def _from_file(options: TorchOptions, kept: Kept, device: Device) -> Module:
     """A GGUF file, unpacked: its weights are those of the file, in numbers that torch computes with."""
-    network = transformers.AutoModelForCausalLM.from_pretrained(
-        options.path.parent,
-        gguf_file=options.path.name,
-        quantization_config=transformers.GgufConfig(dequantize=True),  # else it looks for kernels on the hub
-        **_common(options, kept, device),
-    )
+    dequantize = transformers.GgufConfig(dequantize=True)  # else it looks for kernels on the hub
+    more = {"gguf_file": options.path.name, "quantization_config": dequantize}
+    network = _read(options, options.path.parent, kept, device, **more)
     if is_quantized(kept):
         from engine.backends.torch_quantize import quantize
 
@@ -131,4 +167,4 @@ def _from_folder(options: TorchOptions, kept: Kept, device: Device) -> Module:
         from engine.backends.torch_quantize import config_of
 
         more["quantization_config"] = config_of(kept, DTYPES[compute_type(kept, device)])
-    return transformers.AutoModelForCausalLM.from_pretrained(options.path, **_common(options, kept, device), **more)
+    return _read(options, options.path, kept, device, **more)

@@ -228,6 +228,6 @@ def _read(path: Path) -> dict[str, object]:
         return {}
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise LoadFailed(f"{path.parent.name}/{path.name} is damaged ({error}): fetch it again") from error
     return value if isinstance(value, dict) else {}

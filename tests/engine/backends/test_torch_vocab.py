@@ -268,6 +268,7 @@ KINDLESS = {"type": "Unigram", "unk_id": 0, "vocab": [["a", 0.0], ["<s>", 0.0]],
         ("tokenizer.json", '{"model": ', "tokenizer.json is damaged.*fetch it again"),
         ("tokenizer_config.json", '{"eos', "tokenizer_config.json is damaged.*fetch it again"),
         ("tokenizer_config.json", b"\xff\xfe", "tokenizer_config.json is damaged.*fetch it again"),
+        ("tokenizer_config.json", "[" * 100_000, "tokenizer_config.json is damaged.*fetch it again"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_do(folder: Path, name: str, text: str | bytes | None, says: str) -> None:
