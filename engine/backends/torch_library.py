@@ -6,6 +6,7 @@ finds that useful, so it is told that there is no network before it is imported.
 
 import logging
 import os
+import struct
 from typing import TypeAlias
 
 os.environ |= {
@@ -48,7 +49,7 @@ Tensor: TypeAlias = torch.Tensor
 Module: TypeAlias = torch.nn.Module
 FAULTS = (
     *(OSError, ValueError, RuntimeError, ImportError, LookupError, AttributeError, TypeError, ArithmeticError),
-    *(SafetensorError, StrictDataclassError),
+    *(AssertionError, struct.error, SafetensorError, StrictDataclassError),
 )
 """What the libraries raise where they can make nothing of a model's files; their errors have no base in common."""
 
@@ -75,5 +76,5 @@ def reason(error: BaseException) -> str:
 def out_of_memory(name: str, error: BaseException) -> LoadFailed:
     """What to say when a model does not fit."""
     return LoadFailed(
-        f"there is not enough memory to load {name}: {reason(error)}; take --weights nf4, or a smaller model"
+        f"there is not enough memory for {name}: {reason(error)}; take --weights nf4, a smaller --ctx or another model"
     )

@@ -4,12 +4,12 @@ The one invariant: no code of a repository runs, nothing is unpickled, and no we
 safetensors, a configuration and a tokenizer, or a GGUF file.  What cannot be is said before gigabytes are read.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.backends.torch_facts import read_config, trained_context
 from engine.backends.torch_library import (
     FAULTS,
     Device,
@@ -73,17 +73,6 @@ def check_files(path: Path) -> None:
         raise LoadFailed(f"{path.name} holds an adapter, which is not applied here: merge it into the model first")
 
 
-def read_config(folder: Path) -> dict[str, object]:
-    """config.json of a checkpoint; LoadFailed where there is none that can be read."""
-    try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise LoadFailed(f"{folder.name} is no checkpoint, its config.json cannot be read: {reason(error)}") from error
-    if not isinstance(config, dict):
-        raise LoadFailed(f"{folder.name} is no checkpoint: its config.json is no list of settings")
-    return config
-
-
 class Loaded(NamedTuple):
     """A network where it runs."""
 
@@ -99,19 +88,39 @@ def load_network(options: TorchOptions, progress: Progress) -> Loaded:
     check_files(options.path)
     device, name = pick_device(options.gpu)
     kept = choose_weights(options.path, options.weights, device)
+    with _named(options.path.name):
+        _check_context(options)
     progress(0.0)
-    try:
-        with told(progress, *((_UNPACKED, 1.0) if options.path.is_file() else (1.0,))), _no_pickles(options.path.name):
-            load = _from_file if options.path.is_file() else _from_folder
-            network = load(options, kept, device)
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise out_of_memory(options.path.name, error) from error
-    except FAULTS as error:
-        raise LoadFailed(
-            f"{options.path.name} cannot be loaded by transformers: {reason(error)}; fetch it again, or take another"
-        ) from error
+    ends = (_UNPACKED, 1.0) if options.path.is_file() else (1.0,)
+    with _named(options.path.name), told(progress, *ends), _no_pickles(options.path.name):
+        load = _from_file if options.path.is_file() else _from_folder
+        network = load(options, kept, device)
     progress(1.0)
     return Loaded(network.eval().requires_grad_(False), device, name, kept)
+
+
+def _check_context(options: TorchOptions) -> None:
+    most = trained_context(options.path)
+    if options.n_ctx and most and options.n_ctx > most:
+        raise beyond(options.path.name, most, options.n_ctx)
+
+
+def beyond(name: str, most: int, wanted: int) -> LoadFailed:
+    """What to say of a context that is too long."""
+    return LoadFailed(f"{name} was trained for {most:,} tokens of context, not {wanted:,}: take a smaller --ctx")
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """While the context is open, what the libraries raise over the model `name` is told as LoadFailed."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise out_of_memory(name, error) from error
+    except FAULTS as error:
+        raise LoadFailed(
+            f"{name} cannot be loaded by transformers: {reason(error)}; fetch it again, or take another"
+        ) from error
 
 
 @contextmanager

@@ -23,12 +23,16 @@ class Network:
         self.stop = False
         """Set from any thread: the pass that runs raises Interrupted at its next layer, if it `listens`."""
         self.listens = False
-        for layer in self.layers:
-            layer.register_forward_pre_hook(self._pause)
+        self._hooks = [layer.register_forward_pre_hook(self._pause) for layer in self.layers]
 
     def _pause(self, *_: object) -> None:
         if self.stop and self.listens:
             raise Interrupted("the pass was stopped")
+
+    def close(self) -> None:
+        """Hold itself no longer through its hooks, so that its memory is free as soon as nobody else holds it."""
+        for hook in self._hooks:
+            hook.remove()
 
     @property
     def columns(self) -> int:
@@ -66,18 +70,6 @@ class Network:
             yield
         finally:
             setattr(self._inner, self._name, whole)
-
-
-def longest_context(module: Module) -> int | None:
-    """So many tokens a network reads as it was trained to; None: a state has no such bound.
-
-    Beyond the first length that it was trained for, LongRoPE turns whatever is new in another way than what was read.
-    """
-    text = module.config.get_text_config(decoder=True)
-    rope = getattr(text, "rope_parameters", None) or {}
-    first = rope.get("original_max_position_embeddings") if rope.get("rope_type") == "longrope" else None
-    most: int | None = first or getattr(text, "max_position_embeddings", None)
-    return most
 
 
 def _layers_of(module: Module) -> tuple[Module, str]:

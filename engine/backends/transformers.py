@@ -20,9 +20,10 @@ from engine.backends.state_file import Origin
 from engine.backends.torch_captured import CapturedPasses
 from engine.backends.torch_choice import captured_passes, narrows
 from engine.backends.torch_exit import EarlyExit
-from engine.backends.torch_library import Module, Tensor, reason, torch, versions
-from engine.backends.torch_load import Loaded, TorchOptions, load_network
-from engine.backends.torch_network import Network, longest_context
+from engine.backends.torch_facts import longest_context
+from engine.backends.torch_library import Module, Tensor, out_of_memory, reason, torch, versions
+from engine.backends.torch_load import Loaded, TorchOptions, beyond, load_network
+from engine.backends.torch_network import Network
 from engine.backends.torch_progress import Progress
 from engine.backends.torch_rows import Selection, select
 from engine.backends.torch_trial import Found, try_out
@@ -84,12 +85,10 @@ class TorchModel:
             raise
 
     def _context(self, options: TorchOptions, module: Module) -> int:
-        most = longest_context(module)
+        most = longest_context(module.config)
         wanted = options.n_ctx or min(options.n_ctx_most or _DEFAULT_CTX, most or _DEFAULT_CTX)
         if most and wanted > most:
-            raise LoadFailed(
-                f"{self.file.name} was trained for {most:,} tokens of context, not {wanted:,}: take a smaller --ctx"
-            )
+            raise beyond(self.file.name, most, wanted)
         return wanted
 
     def _vocabulary(self, columns: int) -> Vocabulary:
@@ -108,19 +107,19 @@ class TorchModel:
         try:
             return try_out(self.file.name, self, trial, cache)
         except DecodeFailed as error:
-            raise LoadFailed(
-                f"{self.file.name} cannot be run: {reason(error.__cause__ or error)}; take another model"
-            ) from error
+            cause = error.__cause__ or error
+            if isinstance(cause, torch.OutOfMemoryError | MemoryError):
+                raise out_of_memory(self.file.name, cause) from error
+            raise LoadFailed(f"{self.file.name} cannot be run: {reason(cause)}; take another model") from error
         finally:
             self._clear()
 
     def _choose(self, captured: bool | None) -> None:
         """What is faster here, of ways that give the same; states need shapes of their own."""
         network = self._alive()
-        with torch.inference_mode():
-            if self.reach is None:
-                self._captured = captured_passes(network, captured)
-            self.narrows = narrows(network)
+        if self.reach is None:
+            self._captured = self._guarded(lambda: captured_passes(network, captured))
+        self.narrows = self._guarded(lambda: narrows(network))
         self._clear()
 
     def _alive(self) -> Network:
@@ -131,7 +130,7 @@ class TorchModel:
     @property
     def captured(self) -> bool:
         """Whether narrow passes have fixed shapes: their sums go another way."""
-        return self._captured is not None
+        return self._captured is not None and self._captured.possible
 
     @property
     def length(self) -> int:
@@ -273,6 +272,8 @@ class TorchModel:
 
     def close(self) -> None:
         """See Model.close; not while another thread is inside `forward`."""
+        if self._network is not None:
+            self._network.close()
         self._network = self._captured = self._early = None
         self._closing.close()
         if torch.cuda.is_available():
