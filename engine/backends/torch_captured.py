@@ -35,14 +35,21 @@ class CapturedPasses:
         self._network = network
         self._capture = capture or graphs()
         self._recorded: dict[tuple[int, int], _Recorded] = {}
+        self.possible = True
+        """False once a pass could not be captured: no other is tried."""
 
     def run(self, tokens: Sequence[int], rows: int, start: int) -> Tensor | None:
-        """As Network.run; valid until the next one.  None: so wide a pass is not captured."""
+        """As Network.run; valid until the next one.  None: it is not captured, so wide or in such a network."""
         width = len(tokens)
-        if width > WIDEST:
+        if width > WIDEST or not self.possible:
             return None
         room = self._room(start + width)
-        one = self._recorded.get((width, room)) or self._record(width, room, start)
+        try:
+            one = self._recorded.get((width, room)) or self._record(width, room, start)
+        except Exception:  # whatever the libraries raise: it waits for the device somewhere, or memory is short
+            self.possible = False
+            self._recorded.clear()
+            return None
         one.ids.copy_(self._network.ids(tokens))
         one.position.fill_(start)
         one.replay()
@@ -84,7 +91,8 @@ def graphs() -> Capture:
                 run()
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool):
+        back = torch.cuda.stream(torch.cuda.current_stream())  # a capture that fails does not go back itself
+        with back, torch.cuda.graph(graph, pool=pool):
             logits = run()
         return graph.replay, logits
 
