@@ -44,7 +44,9 @@ def longest_context(config: object) -> int | None:
 def trained_context(path: Path) -> int | None:
     """The same of a model that is not yet loaded; LoadFailed where its file cannot be taken over as it is."""
     if path.is_dir():
-        return longest_context(transformers.AutoConfig.from_pretrained(path, local_files_only=True))
+        return longest_context(
+            transformers.AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+        )
     from transformers.integrations.gguf.reader import read_gguf_metadata
 
     said, tensors = read_gguf_metadata(str(path))

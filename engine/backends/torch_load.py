@@ -87,8 +87,8 @@ def load_network(options: TorchOptions, progress: Progress) -> Loaded:
     """The network that the options name.  LoadFailed, or what `progress` raised."""
     check_files(options.path)
     device, name = pick_device(options.gpu)
-    kept = choose_weights(options.path, options.weights, device)
     with _named(options.path.name):
+        kept = choose_weights(options.path, options.weights, device)
         _check_context(options)
     progress(0.0)
     ends = (_UNPACKED, 1.0) if options.path.is_file() else (1.0,)

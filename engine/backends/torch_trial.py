@@ -32,7 +32,9 @@ def try_out(name: str, model: LeavesEarly, trial: Trial, cache: ConversationCach
     try:
         reach = trial.reach(0, model.n_batch)
     except LoadFailed as error:
-        raise LoadFailed(f"{name} holds damaged weights ({error}): fetch it again") from error
+        raise LoadFailed(
+            f"{name} holds damaged weights ({error}): fetch it again, or take --weights bf16 in place of fp16"
+        ) from error
     if not cache.used or not trial.remembers():
         raise LoadFailed(f"{name} remembers what it has read in a way that is not known here: take another model")
     if not cache.whole:

@@ -3,6 +3,7 @@
 The one invariant: what is chosen can be computed here, since a few numbers were computed in it.
 """
 
+from math import prod
 from pathlib import Path
 from typing import Literal, TypeGuard
 
@@ -72,7 +73,10 @@ def _fast_bf16() -> bool:
 def _bytes_in_half(path: Path) -> int:
     """About what the weights take in 16 bits."""
     if path.is_file():
-        return 4 * path.stat().st_size  # files of about 4 bits a weight
+        from transformers.integrations.gguf.reader import GgufHeader
+
+        numbers: int = sum(prod(tensor.shape) for tensor in GgufHeader.from_file(str(path)).tensors)
+        return 2 * numbers
     return sum(file.stat().st_size for file in path.glob("*.safetensors"))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("engine.backends.transformers", reason="needs the torch extra")
 
+import safetensors.torch as tensors_file
 import torch
 
 from engine.backends.torch_cache import BufferLayer
@@ -91,3 +92,14 @@ def test_memory_that_is_short_in_the_first_passes_is_named(tmp_path: Path, monke
     monkeypatch.setattr(BufferLayer, "lazy_initialization", fails)
     with pytest.raises(LoadFailed, match=r"not enough memory for model: tried.*a smaller --ctx"):
         making(write_llama)(tmp_path)
+
+
+def test_numbers_too_large_for_fp16_are_said_to_be(tmp_path: Path) -> None:
+    """As activations of some families are."""
+    path = write_llama(tmp_path / "model") / "model.safetensors"
+    weights = tensors_file.load_file(path)
+    weights["model.layers.0.mlp.down_proj.weight"] *= 1e6
+    tensors_file.save_file(weights, path, metadata={"format": "pt"})
+    making(write_llama)(tmp_path).close()
+    with pytest.raises(LoadFailed, match=r"no numbers.*take --weights bf16 in place of fp16"):
+        making(write_llama, weights="fp16")(tmp_path)

@@ -11,14 +11,16 @@ from engine.backends import torch_weights
 from engine.backends.torch_library import Device
 from engine.backends.torch_weights import choose_weights, compute_type
 from engine.errors import LoadFailed
+from tests.tiny_gguf import write_llama
 
 CPU = Device("cpu")
+PARAMETERS = 117_312
+"""Of the tiny GGUF file."""
 
 
-def gguf(folder: Path, size: int = 1000) -> Path:
-    path = folder / "model.gguf"
-    path.write_bytes(b"GGUF" + bytes(size))
-    return path
+def gguf(folder: Path) -> Path:
+    """A file of 32 bits a weight."""
+    return write_llama(folder / "model.gguf")
 
 
 def checkpoint(folder: Path, size: int = 1000) -> Path:
@@ -47,9 +49,9 @@ def test_floats_are_computed_in_as_they_are_kept(tmp_path: Path, weights: str) -
 @pytest.mark.parametrize(
     ("weights", "make", "needed"),
     [
-        ("fp32", gguf, 8 * 1004),
-        ("bf16", gguf, 4 * 1004),
-        ("nf4", gguf, 4 * 1004),
+        ("fp32", gguf, 4 * PARAMETERS),
+        ("bf16", gguf, 2 * PARAMETERS),
+        ("nf4", gguf, 2 * PARAMETERS),
         ("fp32", checkpoint, 2000),
         ("fp16", checkpoint, 1000),
     ],
