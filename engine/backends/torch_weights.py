@@ -7,6 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Literal, TypeGuard
 
+from engine.backends.torch_facts import read_config
 from engine.backends.torch_library import Device, reason, torch
 from engine.config import Weights
 from engine.errors import LoadFailed
@@ -23,13 +24,25 @@ _SPARE = 1.2
 
 def choose_weights(path: Path, wanted: Weights, device: Device) -> Kept:
     """What the weights are kept in; LoadFailed where that cannot be on this device, or does not fit."""
-    kept = _auto(path, device) if wanted == "auto" else wanted
+    written = _written(path, wanted)
+    kept = written or (_auto(path, device) if wanted == "auto" else wanted)
     if is_quantized(kept):
         _try_quantized(kept, device)
     elif kept == "bf16" and not _computes_bf16(device):
         raise LoadFailed("this device does not compute in bf16: take --weights fp16 or fp32")
     _check_room(path, kept, device)
     return kept
+
+
+def _written(path: Path, wanted: Weights) -> Quantized | None:
+    """What bitsandbytes made of a checkpoint when it was written; LoadFailed where something else is wanted."""
+    said = read_config(path).get("quantization_config") if path.is_dir() else None
+    if not isinstance(said, dict):
+        return None
+    written: Quantized | None = "int8" if said.get("load_in_8bit") else "nf4" if said.get("load_in_4bit") else None
+    if wanted not in ("auto", written):
+        raise LoadFailed(f"the weights of {path.name} are quantized already: leave --weights out")
+    return written
 
 
 def _check_room(path: Path, kept: Kept, device: Device) -> None:

@@ -1,5 +1,6 @@
 """What weights are kept in: a choice that was tried, and weighed against the memory that is free."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +24,8 @@ def gguf(folder: Path) -> Path:
     return write_llama(folder / "model.gguf")
 
 
-def checkpoint(folder: Path, size: int = 1000) -> Path:
+def checkpoint(folder: Path, size: int = 1000, **config: object) -> Path:
+    (folder / "config.json").write_text(json.dumps(config))
     (folder / "model.safetensors").write_bytes(bytes(size))
     return folder
 
@@ -92,3 +94,20 @@ def test_bf16_where_it_cannot_be_computed_is_refused(tmp_path: Path, monkeypatch
     monkeypatch.setattr(torch_weights, "_computes_bf16", lambda _: False)
     with pytest.raises(LoadFailed, match="--weights fp16 or fp32"):
         choose_weights(gguf(tmp_path), "bf16", CPU)
+
+
+@pytest.mark.parametrize(("said", "weights"), [({"load_in_4bit": True}, "nf4"), ({"load_in_8bit": True}, "int8")])
+def test_weights_that_were_written_quantized_are_called_so(tmp_path: Path, said: dict, weights: str) -> None:
+    pytest.importorskip("bitsandbytes")
+    path = checkpoint(tmp_path, quantization_config=said)
+    assert choose_weights(path, "auto", CPU) == weights
+    assert choose_weights(path, weights, CPU) == weights  # type: ignore[arg-type]
+    with pytest.raises(LoadFailed, match="quantized already: leave --weights out"):
+        choose_weights(path, "fp32", CPU)
+
+
+def test_weights_that_were_written_quantized_by_others_are_not_quantized_again(tmp_path: Path) -> None:
+    path = checkpoint(tmp_path, quantization_config={"quant_method": "other"})
+    assert choose_weights(path, "auto", CPU) in ("bf16", "fp32")
+    with pytest.raises(LoadFailed, match="quantized already: leave --weights out"):
+        choose_weights(path, "nf4", CPU)
