@@ -75,10 +75,12 @@ def test_greedy_answers_are_those_of_generate_by_any_source_of_drafts(target: To
     engines = {"lookup": plain, "model": Engine(Pair(target, draft)), "exit": Engine(Pair(target, exit_layers=EXIT))}
     drafted = dict.fromkeys(engines, 0)
     for question in QUESTIONS:
+        target.rewind(0)
         off = ask(plain, [user(question)], fixed(0))
         prompt = plain.context.ids[: off.cache.prompt_tokens]
         assert off.ids == generated(target, prompt)
         for source, engine in engines.items():
+            target.rewind(0)  # the engines share it
             answer = ask(engine, [user(question)], fixed(4))
             assert answer.ids == off.ids
             drafted[source] += answer.speculation.by_source[source].drafted
