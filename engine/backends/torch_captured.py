@@ -80,11 +80,11 @@ class CapturedPasses:
 
 
 def graphs() -> Capture:
-    """CUDA graphs, which share one pool of memory."""
+    """CUDA graphs, which share one pool of memory and one stream, as libraries keep a workspace for each they see."""
     pool = torch.cuda.graph_pool_handle()
+    aside = torch.cuda.Stream()
 
     def capture(run: Run) -> tuple[Callable[[], None], Tensor]:
-        aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             for _ in range(2):  # so that libraries have chosen their kernels and made their workspaces
@@ -92,7 +92,7 @@ def graphs() -> Capture:
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
         back = torch.cuda.stream(torch.cuda.current_stream())  # a capture that fails does not go back itself
-        with back, torch.cuda.graph(graph, pool=pool):
+        with back, torch.cuda.graph(graph, pool=pool, stream=aside):
             logits = run()
         return graph.replay, logits
 
