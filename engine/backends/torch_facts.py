@@ -29,6 +29,13 @@ def read_config(folder: Path) -> dict[str, object]:
     return config
 
 
+def configuration(folder: Path) -> "transformers.PreTrainedConfig":
+    """What transformers makes of config.json, without the kernels that it may name: they are code of a repository."""
+    config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    config._attn_implementation = config._experts_implementation = None
+    return config
+
+
 def longest_context(config: object) -> int | None:
     """So many tokens a network reads as it was trained to; None: a state has no such bound.
 
@@ -44,9 +51,7 @@ def longest_context(config: object) -> int | None:
 def trained_context(path: Path) -> int | None:
     """The same of a model that is not yet loaded; LoadFailed where its file cannot be taken over as it is."""
     if path.is_dir():
-        return longest_context(
-            transformers.AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
-        )
+        return longest_context(configuration(path))
     from transformers.integrations.gguf.reader import read_gguf_metadata
 
     said, tensors = read_gguf_metadata(str(path))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.backends.torch_facts import read_config, trained_context
+from engine.backends.torch_facts import configuration, read_config, trained_context
 from engine.backends.torch_library import (
     FAULTS,
     Device,
@@ -171,7 +171,11 @@ def _from_file(options: TorchOptions, kept: Kept, device: Device) -> Module:
 
 
 def _from_folder(options: TorchOptions, kept: Kept, device: Device) -> Module:
-    more: dict[str, object] = {"use_safetensors": True, "device_map": {"": device}}
+    more: dict[str, object] = {
+        "config": configuration(options.path),
+        "use_safetensors": True,
+        "device_map": {"": device},
+    }
     if is_quantized(kept) and "quantization_config" not in read_config(options.path):
         from engine.backends.torch_quantize import config_of
 

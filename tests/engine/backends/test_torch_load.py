@@ -130,10 +130,6 @@ REFUSED: dict[str, tuple[Change, str]] = {
         "damaged weights",
     ),
     "a damaged tokenizer": (lambda folder: (folder / "tokenizer.json").write_text("{}"), r"tokenizer\.json is damaged"),
-    "attention from elsewhere": (
-        lambda folder: settings(folder, _attn_implementation="nobody/some-kernel"),
-        "cannot be loaded",
-    ),
 }
 EARLY = ["pickled", "code", "no weights", "no tokenizer", "no config", "config of nothing", "config of a list"]
 """What is refused before anything is read of the weights."""
@@ -186,6 +182,15 @@ def test_what_is_pickled_or_code_stays_closed_beside_safetensors(checkpoint: Pat
     assert model.forward([1, 2], 1).shape[0] == 1
     model.close()
     assert not (checkpoint.parent / "sprung").exists()
+
+
+@pytest.mark.parametrize("name", ["_attn_implementation", "attn_implementation", "experts_implementation"])
+@pytest.mark.parametrize("kernel", ["nobody/some-kernel", "flex_attention"])
+def test_kernels_that_a_configuration_names_are_left_out(checkpoint: Path, name: str, kernel: str) -> None:
+    settings(checkpoint, **{name: kernel})
+    model = opened(checkpoint)
+    assert model._alive().module.config._attn_implementation == "sdpa"
+    model.close()
 
 
 @pytest.mark.parametrize("content", [b"", b"GG", b"GGUF", b"GGUF" + b"\0" * 200, b"not a model at all"])
