@@ -1,6 +1,7 @@
-"""The torch backend against transformers itself: rows of any cut are those of one pass without a cache."""
+"""The torch backend against other ways to the same rows: transformers in one pass, llama.cpp on the same file."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ pytest.importorskip("engine.backends.transformers", reason="needs the torch extr
 
 import torch
 
+from engine.backends.llamacpp import LlamaCppModel, LlamaCppOptions
 from engine.backends.torch_captured import LEAST_ROOM, WIDEST
-from engine.backends.transformers import TorchModel
+from engine.backends.transformers import TorchModel, TorchOptions
 from engine.model import FloatArray
+from tests import tiny_gguf
 from tests.engine.backends.contract import some_ids
 from tests.engine.backends.torch_cases import NOISE, making
 from tests.tiny_torch import Tiny, write_gemma3, write_hybrid, write_llama, write_mamba, write_qwen2
@@ -77,3 +80,23 @@ def test_captured_passes_see_all_that_is_held_and_nothing_else(
             rows = model.forward(ids[end - width : end], width)
             np.testing.assert_allclose(rows, wanted[end - width : end], rtol=0, atol=NOISE)
     model.close()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        tiny_gguf.write_llama,
+        lambda path: tiny_gguf.write_llama(path, tiny_gguf.Tiny(padding=13)),
+        tiny_gguf.write_mamba,
+        tiny_gguf.write_qwen35,
+    ],
+)
+def test_a_file_says_the_same_on_both_engines(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    """As far as a cache in 16 bits lets it."""
+    path = write(tmp_path / "model.gguf")
+    here = TorchModel(TorchOptions(path=path, n_ctx=256, threads=1, weights="fp32", gpu=False))
+    there = LlamaCppModel(LlamaCppOptions(path=path, n_ctx=256, threads=1))
+    ids = some_ids(here, 60)
+    np.testing.assert_allclose(here.forward(ids, 60), there.forward(ids, 60), rtol=0, atol=0.08)
+    for model in (here, there):
+        model.close()
