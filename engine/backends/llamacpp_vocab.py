@@ -40,6 +40,15 @@ def open_vocabulary(path: Path) -> "Iterator[LlamaCppVocabulary]":
         lib.llama_model_free(model)
 
 
+def count_numbers(path: Path) -> int:
+    """How many numbers the weights of a file are; nothing of them is loaded.  LoadFailed."""
+    model = load_model(LlamaCppOptions(path=path, gpu_layers=0), None, vocab_only=True)
+    try:
+        return int(lib.llama_model_n_params(model))
+    finally:
+        lib.llama_model_free(model)
+
+
 class LlamaCppVocabulary:
     """Tokens of one loaded model; usable until the model is closed."""
 

@@ -73,9 +73,9 @@ class Network:
 
 
 def _layers_of(module: Module) -> tuple[Module, str]:
-    """The module that holds the list of layers, and the list's name."""
+    """The module that holds the list of layers, and the list's name; what sees or hears has layers of its own."""
     count = module.config.get_text_config(decoder=True).num_hidden_layers
-    for inner in module.modules():
+    for inner in module.get_decoder().modules():
         for name, child in inner.named_children():
             if isinstance(child, torch.nn.ModuleList) and len(child) == count:
                 return inner, name

@@ -3,10 +3,10 @@
 The one invariant: what is chosen can be computed here, since a few numbers were computed in it.
 """
 
-from math import prod
 from pathlib import Path
 from typing import Literal, TypeGuard
 
+from engine.backends.llamacpp_vocab import count_numbers
 from engine.backends.torch_facts import read_config
 from engine.backends.torch_library import Device, reason, torch
 from engine.config import Weights
@@ -84,12 +84,9 @@ def _fast_bf16() -> bool:
 
 
 def _bytes_in_half(path: Path) -> int:
-    """About what the weights take in 16 bits."""
+    """About what the weights take in 16 bits; LoadFailed for a file that llama.cpp cannot read."""
     if path.is_file():
-        from transformers.integrations.gguf.reader import GgufHeader
-
-        numbers: int = sum(prod(tensor.shape) for tensor in GgufHeader.from_file(str(path)).tensors)
-        return 2 * numbers
+        return 2 * count_numbers(path)  # transformers' own reader does not know all types that it unpacks
     return sum(file.stat().st_size for file in path.glob("*.safetensors"))
 
 

@@ -1,6 +1,7 @@
 """What weights are kept in: a choice that was tried, and weighed against the memory that is free."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,8 +10,10 @@ import pytest
 pytest.importorskip("torch")
 
 from engine.backends import torch_weights
+from engine.backends.llamacpp_library import lib
 from engine.backends.torch_library import Device
 from engine.backends.torch_weights import choose_weights, compute_type
+from engine.backends.transformers import TorchModel, TorchOptions
 from engine.errors import LoadFailed
 from tests.tiny_gguf import write_llama
 
@@ -111,3 +114,15 @@ def test_weights_that_were_written_quantized_by_others_are_not_quantized_again(t
     assert choose_weights(path, "auto", CPU) in ("bf16", "fp32")
     with pytest.raises(LoadFailed, match="quantized already: leave --weights out"):
         choose_weights(path, "nf4", CPU)
+
+
+def test_weights_of_a_type_that_transformers_unpacks_but_does_not_list(tmp_path: Path) -> None:
+    """Q5_0 stands in most small files of 4 bits: rows too short for blocks of 256 become that."""
+    path = tmp_path / "q5_0.gguf"
+    params = lib.llama_model_quantize_default_params()
+    params.ftype = lib.LLAMA_FTYPE_MOSTLY_Q5_0
+    assert lib.llama_model_quantize(bytes(gguf(tmp_path)), bytes(path), params) == 0
+    assert path.stat().st_size < gguf(tmp_path).stat().st_size
+    assert choose_weights(path, "fp32", CPU) == "fp32"
+    with closing(TorchModel(TorchOptions(path=path, n_ctx=256, threads=1, weights="fp32"))) as model:
+        assert model.forward([1, 2, 3], 1).shape[0] == 1
