@@ -1,7 +1,8 @@
 """Narrow passes of fixed shapes, captured once and replayed: on a GPU, Python's part of a pass can cost more than it.
 
 The one invariant: a replay computes what a pass of its own would, since nothing in it depends on where it stands but
-the numbers in two tensors, the ids and the place.  Each pair of width and room is captured when it is first needed.
+the numbers in two tensors, the ids and the place.  What was left behind the place is masked, so it must be finite.
+Each pair of width and room is captured when it is first needed.
 """
 
 from collections.abc import Callable, Sequence

@@ -33,3 +33,11 @@ def test_a_conversation_goes_on_where_the_next_capture_fails(tmp_path: Path, fai
         tokens = ids[model.length : model.length + 8]
         np.testing.assert_allclose(model.forward(tokens, 8), plain.forward(tokens, 8), rtol=0, atol=NOISE)
     assert model.captured is not failed
+
+
+@pytest.mark.parametrize("weights", ["bf16", "fp16"])
+def test_what_may_overflow_is_not_captured(tmp_path: Path, weights: str) -> None:
+    """A refused draft that is no number would stay in the room, where all is looked at."""
+    model = making(write_llama, captured=True, weights=weights)(tmp_path)
+    assert model.captured is (weights == "bf16")
+    model.close()
