@@ -24,32 +24,34 @@ def edit(path: Path, **changes: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-def refused(path: Path, says: str) -> None:
-    with pytest.raises(LoadFailed, match=says) as raised:
+def refusal(path: Path) -> str:
+    """Why a folder is not opened."""
+    with pytest.raises(LoadFailed) as raised:
         load_network(TorchOptions(path=path, weights="fp32", gpu=False), lambda _: None)
     assert "\n" not in str(raised.value)
+    return str(raised.value)
 
 
 def test_an_adapter_is_refused_rather_than_left_out(tmp_path: Path) -> None:
     write_llama(tmp_path)
     (tmp_path / "adapter_config.json").write_text("{}")
-    refused(tmp_path, "holds an adapter.*merge it")
+    assert "holds an adapter, which is not applied here: merge it" in refusal(tmp_path)
 
 
 def test_layers_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
     edit(write_llama(tmp_path) / "config.json", num_hidden_layers=3)
-    refused(tmp_path, "lacks 9 of its weights, such as model.layers.2")
+    assert "lacks 9 of its weights, such as model.layers.2" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize("change", [{"hidden_size": "wide"}, {"num_attention_heads": 0}])
 def test_a_configuration_that_makes_no_sense_is_said_to(tmp_path: Path, change: dict[str, object]) -> None:
     edit(write_llama(tmp_path) / "config.json", **change)
-    refused(tmp_path, "cannot be loaded.*fetch it again, or take another")
+    assert "; fetch it again, or take another" in refusal(tmp_path)
 
 
 def test_a_configuration_that_nests_without_end_is_said_to(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("[" * 100_000)
-    refused(tmp_path, "config.json cannot be read")
+    assert "config.json cannot be read" in refusal(tmp_path)
 
 
 def test_what_progress_raises_ends_the_loading(tmp_path: Path) -> None:
