@@ -14,6 +14,8 @@ Cost = Callable[[int], float]
 """Milliseconds of one pass over so many tokens."""
 FOLLOW = 0.4
 """Weight of the latest pass in a moving average."""
+MOST = 3.0
+"""So many times what was expected the latest pass counts for at most: shapes may be captured in it, once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class LiveCosts:
         if spent.draft > 0:
             cost = replace(cost, ms=_follow(cost.ms, spent.draft / drafted))
         if spent.target > 0 and cost.saved is not None:
-            cost = replace(cost, saved=_follow(cost.saved, (self.target(width) - spent.target) / drafted))
+            saved = (self.target(width) - spent.target) / drafted  # which may be below 0
+            cost = replace(cost, saved=cost.saved + FOLLOW * (saved - cost.saved))
         self._drafts[source] = cost
 
     def _factor(self, width: int) -> float:
@@ -97,4 +100,5 @@ class LiveCosts:
 
 
 def _follow(before: float, latest: float) -> float:
-    return before + FOLLOW * (latest - before)
+    """The average, moved; a pass that took much longer than it should was held up by something else."""
+    return before + FOLLOW * (min(latest, MOST * before) - before)

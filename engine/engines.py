@@ -89,8 +89,11 @@ def _there(name: str) -> bool:
 
 
 def _refuse_for_torch(config: EngineConfig) -> None:
-    if config.kv in ("q8_0", "q4_0"):
-        raise ConfigError(f"the torch engine has no {config.kv} cache: leave --kv out, or take --engine llamacpp")
+    if config.kv is not None:
+        raise ConfigError(
+            f"the torch engine's cache holds the numbers it computes in, not {config.kv}: leave --kv out, or take "
+            "--engine llamacpp"
+        )
     if config.gpu_layers > 0:
         raise ConfigError(
             f"the torch engine runs all layers on the GPU or none: take --gpu-layers -1 or 0, not {config.gpu_layers}"

@@ -111,6 +111,9 @@ class _Loader:
         """Where the target is to be left, if anywhere."""
         if self._config.exit_layers is None:
             return None
+        if self._config.exact == "strict":  # what left early ran in passes of one, the rest of it in a wider one
+            self._notes.append("early exit is not used: in strict exactness all layers run in passes of one width")
+            return None
         point, note = measured.early_exit(self._config, target, cost, self._progress)
         self._notes.append(note)
         return point

@@ -14,6 +14,7 @@ from engine.model import FloatArray
 WORTH = 0.03
 """Share of a pass that bringing whole rows to the host may take."""
 _WIDTH = 8
+_FEW = 4
 _TIMES = 5
 
 
@@ -33,8 +34,10 @@ def captured_passes(network: Network, wanted: bool | None) -> CapturedPasses | N
     replayed = passes.run([0, 1], 2, 0)
     if replayed is None or not alike(_rows(replayed), _rows(network.run(network.ids([0, 1]), 2, 0))):
         return None
+    far = network.cache.place.n_ctx // 2
     slow = milliseconds(lambda: network.run(network.ids([0]), 1, 0))
-    fast = milliseconds(lambda: passes.run([0], 1, 0))
+    slow += milliseconds(lambda: network.run(network.ids([0] * _FEW), _FEW, far))
+    fast = milliseconds(lambda: passes.run([0], 1, 0)) + milliseconds(lambda: passes.run([0] * _FEW, _FEW, far))
     return passes if passes.possible and fast < slow else None
 
 

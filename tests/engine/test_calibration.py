@@ -28,6 +28,7 @@ from engine.calibration_text import TEXT, sample_ids
 from engine.errors import Interrupted
 from engine.model import FloatArray
 from engine.verdict import Change
+from tests.fakes import FakeClock
 
 SHORT = (10, 50)
 
@@ -246,6 +247,21 @@ def test_costs_are_medians_and_leave_the_cache_alone() -> None:
     assert table.context == model.length == 3
     assert shares[-1] == 1.0
     assert measure_costs(ToyLM(24, n_ctx=64), widths=(1, 65, 100)).ms.keys() == {1}
+
+
+def test_a_first_pass_that_takes_long_once_leaves_costs_steady() -> None:
+    """Shapes may be captured in it."""
+    clock, seen = FakeClock(), set[int]()
+
+    class Captures(ToyLM):
+        def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
+            clock.now += 0.001 if len(tokens) in seen else 0.020
+            seen.add(len(tokens))
+            return super().forward(tokens, rows)
+
+    table = measure_costs(Captures(vocab_size=24), clock=clock)
+    assert table.steady
+    assert list(table.ms.values()) == pytest.approx([1.0] * len(table.ms))
 
 
 def test_costs_between_and_beyond_what_was_measured() -> None:

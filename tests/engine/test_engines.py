@@ -48,8 +48,9 @@ def test_a_folder_and_a_file_are_a_mixed_pair(file: Path, tmp_path: Path) -> Non
 
 
 TORCH_REFUSES = [
-    ({"kv": "q8_0"}, "has no q8_0 cache: leave --kv out, or take --engine llamacpp"),
-    ({"kv": "q4_0"}, "has no q4_0 cache"),
+    ({"kv": "q8_0"}, "not q8_0: leave --kv out, or take --engine llamacpp"),
+    ({"kv": "q4_0"}, "not q4_0"),
+    ({"kv": "f16"}, "not f16"),
     ({"gpu_layers": 7}, "take --gpu-layers -1 or 0, not 7"),
 ]
 LLAMACPP_REFUSES = [

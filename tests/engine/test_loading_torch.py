@@ -72,6 +72,13 @@ def test_an_early_exit_that_cannot_be_is_refused_or_left_out(deep: Path, models:
     engine.close()
 
 
+def test_strict_exactness_runs_all_layers_in_one_pass(deep: Path) -> None:
+    engine = Engine.load(config(deep, exit_layers=2, exact="strict"))
+    assert engine.pair.exit_layers is None
+    assert any("early exit is not used: in strict" in note for note in engine.loaded.notes)
+    engine.close()
+
+
 def test_a_draft_that_is_the_target_is_always_right(models: Path) -> None:
     engine = Engine.load(config(models / "target-1.5b", models / "target-1.5b"))
     drafts = last(engine.answer_ids(PROMPT, request(GREEDY, fixed(3)))).speculation.by_source["model"]

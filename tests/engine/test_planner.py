@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.acceptance import Estimate
 from engine.config import Speculation
-from engine.costs import Costs, DraftCost, Spent
+from engine.costs import Costs, DraftCost, LiveCosts, Spent
 from engine.drafters import Offer
 from engine.planner import Experience, Plan, Planner, gains, needed
 
@@ -32,6 +32,18 @@ def plan(planner: Planner, *offers: Offer, room: int = 100) -> Plan:
 
 def length(planned: Plan) -> int:
     return planned.offer.length if planned.offer else 0
+
+
+def test_one_pass_that_is_held_up_moves_a_cost_a_little() -> None:
+    live = LiveCosts(Costs(GPU.target, {"model": DraftCost(1.0)}))
+    usual = live.target(5)
+    live.observe(4, "model", Spent(4 * 50.0, 50 * usual))
+    assert live.target(5) < 2 * usual
+    assert live.draft("model").ms < 2
+    for _ in range(8):  # it is followed where it stays
+        live.observe(4, "model", Spent(4 * 50.0, 50 * usual))
+    assert live.target(5) > 40 * usual
+    assert live.draft("model").ms > 40
 
 
 def test_off_asks_for_no_offers() -> None:
