@@ -107,6 +107,11 @@ def write_hybrid(folder: Path, tiny: Tiny = Tiny(layers=4)) -> Path:
     return _write_bpe(folder, tiny, Qwen3_5TextConfig, _attending(tiny) | shape)
 
 
+def write_family(folder: Path, family: type[PretrainedConfig], shape: Mapping[str, object]) -> Path:
+    """A model of any family: `shape` says what is to be otherwise than in a small one that attends."""
+    return _write_bpe(folder, Tiny(), family, _attending(Tiny()) | {"head_dim": HEAD} | shape)
+
+
 def _attending(tiny: Tiny) -> dict[str, object]:
     return {
         "hidden_size": WIDTH,
