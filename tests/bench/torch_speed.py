@@ -2,12 +2,13 @@
 
 Off against `generate`, auto and fixed lengths against assisted generation (`assistant_model`) and prompt lookup
 (`prompt_lookup_num_tokens`), with acceptance for each; then what a second turn reads in either model.
-Run: PACELINE_TEST_TARGET=... PACELINE_TEST_DRAFT=... python tests/bench/torch_speed.py [weights] [tokens] [turns]
+Run: PACELINE_TEST_TARGET=... PACELINE_TEST_DRAFT=... python tests/bench/torch_speed.py
+[weights] [tokens] [turns] [kinds] [model|lookup]
 """
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -99,10 +100,10 @@ class Theirs:
         return watch, counts, out[0, len(prompt) :].tolist()
 
 
-def compare(loaded: Engine, tokens: int, turns: int) -> None:
+def compare(loaded: Engine, tokens: int, turns: int, kinds: Sequence[str]) -> None:
     """A line a kind and a rival."""
     theirs = Theirs(loaded, tokens)
-    for kind in KINDS:
+    for kind in kinds:
         question = PROMPTS[kind][0]
         ask(loaded, question, max_tokens=1)
         prompt = loaded.context.ids[: ask(loaded, question, max_tokens=1).cache.prompt_tokens]
@@ -164,10 +165,15 @@ def second_turn(loaded: Engine, tokens: int) -> None:
         return
     prompt = loaded.context.ids[: after.cache.prompt_tokens]
     first_pass: dict[str, int] = {}
+
+    def noted(name: str) -> Callable[..., None]:
+        def note(_module: object, _args: object, options: dict[str, torch.Tensor]) -> None:
+            first_pass.setdefault(name, options["input_ids"].shape[1])
+
+        return note
+
     handles = [
-        module.register_forward_pre_hook(
-            lambda _m, _a, k, name=name: first_pass.setdefault(name, k["input_ids"].shape[1]), with_kwargs=True
-        )
+        module.register_forward_pre_hook(noted(name), with_kwargs=True)
         for name, module in (("target", theirs.target), ("draft", theirs.draft))
     ]
     theirs.run(prompt, assistant_model=theirs.draft)
@@ -176,12 +182,12 @@ def second_turn(loaded: Engine, tokens: int) -> None:
     print(f"second turn, theirs: the first pass of each model reads {first_pass} tokens", flush=True)
 
 
-def main(weights: str, tokens: int, turns: int) -> None:
-    """Load, then all comparisons."""
+def main(weights: str, tokens: int, turns: int, kinds: str = "", drafts: str = "model") -> None:
+    """Load, then all comparisons; with "lookup" there is no draft model."""
     header(f"torch engine against generate, {weights}, {tokens} tokens, {turns} turns, {versions()}")
     loaded = engine(
         model_path("TARGET"),
-        model_path("DRAFT"),
+        model_path("DRAFT") if drafts == "model" else None,
         n_ctx=2048,
         backend="torch",
         draft_backend="torch",
@@ -189,11 +195,12 @@ def main(weights: str, tokens: int, turns: int) -> None:
     )
     costs = loaded.pair.costs
     print("ms by width:", {w: round(costs.target(w), 1) for w in (1, 2, 4, 8, 16)}, "drafts:", dict(costs.drafts))
-    compare(loaded, tokens, turns)
-    second_turn(loaded, tokens)
+    compare(loaded, tokens, turns, kinds.split(",") if kinds else KINDS)
+    if drafts == "model":
+        second_turn(loaded, tokens)
     loaded.close()
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    main(*given[:1] or ["auto"], *(int(value) for value in given[1:] or ["96", "3"]))
+    weights, tokens, turns, *rest = [*sys.argv[1:], *("auto", "96", "3")[len(sys.argv) - 1 :]]
+    main(weights, int(tokens), int(turns), *rest)

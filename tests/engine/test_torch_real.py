@@ -1,6 +1,7 @@
 """The torch engine on real weights: SmolLM2 from its GGUF file, in 32 bits, against transformers' own generate."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,14 @@ def test_a_second_turn_reads_only_what_is_new_in_both(target: TorchModel, draft:
             for receipt, before in zip((answer.cache.target, answer.cache.draft), held, strict=True):
                 assert receipt.reused == before
                 assert receipt.read <= len(target.vocab.tokenize(text)) + 24
+
+
+@pytest.mark.parametrize("weights", ["bf16", "nf4", "int8"])
+def test_weights_in_fewer_bits_still_know_their_capital(tiny_path: Path, weights: str) -> None:
+    """They are opened at all: trials must not take roundings for faults."""
+    options = TorchOptions(path=tiny_path, n_ctx=512, weights=weights, gpu=False)  # type: ignore[arg-type]
+    with closing(TorchModel(options)) as model:
+        assert model.reach is None
+        assert model.layers == 30
+        row = model.forward(model.vocab.tokenize("The capital of France is"), 1)[0]
+        assert model.vocab.piece(int(row.argmax())) == b" Paris"

@@ -26,25 +26,24 @@ MIXED = ["linear_attention", "full_attention"] * 2
 HALVES = ["sliding_attention", "full_attention"] * 2
 MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 16, "mamba_n_groups": 1, "mamba_chunk_size": 8}
 SHARED = {"num_kv_shared_layers": 2, "layer_types": HALVES, "vocab_size_per_layer_input": 274, **WINDOW}
-LATENT = {"q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 16}
+LATENT = {
+    "q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 16,
+    "head_dim": 8, "num_key_value_heads": 4, "n_routed_experts": 4, "moe_intermediate_size": 32,
+    "first_k_dense_replace": 2, "n_group": 1, "topk_group": 1, "num_experts_per_tok": 2,
+}  # fmt: skip
 
 WHOLE: dict[str, dict[str, object]] = {
     "mistral": WINDOW,
-    "qwen3": {},
     "gemma2": WINDOW,
     "phi3": {},
-    "olmo2": {},
     "granite": {},
     "smollm3": {},
     "mixtral": EXPERTS,
     "gpt_oss": {**EXPERTS, **WINDOW},
     "llama4_text": {"num_local_experts": 2, "attention_chunk_size": 16, "intermediate_size_mlp": 128},
     "gpt2": {"n_embd": 64, "n_layer": 4, "n_head": 4},
-    "deepseek_v3": {
-        **LATENT, "head_dim": 8, "num_key_value_heads": 4, "n_routed_experts": 4, "moe_intermediate_size": 32,
-        "first_k_dense_replace": 2, "n_group": 1, "topk_group": 1, "num_experts_per_tok": 2,
-    },
-}  # fmt: skip
+    "deepseek_v3": LATENT,
+}
 NOT_LEFT: dict[str, dict[str, object]] = {
     "bloom": {"n_layer": 4, "n_head": 4},
     "gemma3n_text": {**SHARED, "laurel_rank": 8, "hidden_size_per_layer_input": 16, "altup_num_inputs": 2,
