@@ -4,14 +4,16 @@ The one invariant: a network whose cache would not hold all that it remembers is
 then be answered from what was never said in it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.backends.torch_cache import ConversationCache
-from engine.backends.trial import Trial, alike
+from engine.backends.trial import PLAIN, Trial, nearer
 from engine.early import LeavesEarly
 from engine.errors import LoadFailed, ModelError
+from engine.model import FloatArray
 
-_AHEAD = (3, 4, 5)
+_AHEAD = PLAIN[:3]
 """Tokens that leave early in a trial, and are taken up."""
 
 
@@ -44,13 +46,18 @@ def try_out(name: str, model: LeavesEarly, trial: Trial, cache: ConversationCach
 
 
 def _takes_up(model: LeavesEarly, layers: int) -> bool:
-    """Whether the rows of what has left after so many layers are, in the end, those of a whole pass."""
-    model.rewind(0)
-    whole = model.forward(_AHEAD, len(_AHEAD)).copy()
+    """Whether what has left after so many layers has, in the end, the row of a whole pass."""
+    alone, whole = (_rows(model, tokens) for tokens in (_AHEAD[-1:], _AHEAD))
     model.rewind(0)
     try:
         for token in _AHEAD:
             model.leave([token], 1, layers)
-        return alike(model.forward(_AHEAD, len(_AHEAD)), whole)
+        taken_up = model.forward(_AHEAD, len(_AHEAD))
     except ModelError:
         return False
+    return nearer(taken_up[-1], whole[-1], alone[-1])
+
+
+def _rows(model: LeavesEarly, tokens: Sequence[int]) -> FloatArray:
+    model.rewind(0)
+    return model.forward(tokens, len(tokens)).copy()

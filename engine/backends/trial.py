@@ -14,7 +14,7 @@ from engine.model import FloatArray
 
 _KEPT, _NEXT, _AFTER = 0, 1, 2
 _REFUSED = range(3, 99)
-_PLAIN = _REFUSED[40:48]
+PLAIN = _REFUSED[40:48]
 """Tokens of text in any vocabulary: the first ones of it are control tokens, which upset some networks."""
 _NEARER = 0.5
 """So many times the one distance the other may be; seen where all is remembered: up to 0.06, by roundings."""
@@ -92,11 +92,11 @@ class Trial:
         alone, which is all that is left where nothing is remembered.
         """
         rows = []
-        for tokens, width in ((_PLAIN, 1), (_PLAIN, _PLACES), (_PLAIN[-1:], 1)):
+        for tokens, width in ((PLAIN, 1), (PLAIN, _PLACES), (PLAIN[-1:], 1)):
             self.clear()
             rows.append([self.read(tokens[at : at + width]) for at in range(0, len(tokens), width)][-1])
         singly, together, alone = rows
-        return bool(np.abs(singly - together).max() <= _NEARER * np.abs(singly - alone).max())
+        return nearer(together, singly, alone)
 
     def goes_on(self) -> bool:
         """Whether a wide pass goes on from the state that is held, as single tokens do.  The cache is not empty then.
@@ -133,6 +133,11 @@ class Trial:
 def alike(row: FloatArray, fresh: FloatArray) -> bool:
     """Whether rows are those of a fresh reading, but for roundings."""
     return bool(np.abs(row - fresh).max() <= _SAME * np.ptp(fresh))
+
+
+def nearer(row: FloatArray, right: FloatArray, wrong: FloatArray) -> bool:
+    """Whether a row is near to the right one, as distances go between the right one and a wrong one."""
+    return bool(np.abs(row - right).max() <= _NEARER * np.abs(right - wrong).max())
 
 
 def _most_change(moved: FloatArray, fresh: FloatArray) -> float:
