@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.backends.torch_library import Tensor, cache_utils, torch
+from engine.backends.torch_library import Device, Tensor, cache_utils, torch
 from engine.errors import LoadFailed
 from engine.model import FloatArray
 
@@ -27,6 +27,12 @@ class Place:
     """The same on the device, for a pass whose shapes must not depend on it; None: shapes may."""
     room: int = 0
     """With `position`: so much of the buffers is looked at, whatever is held."""
+
+    def ahead(self, count: int, device: Device) -> Tensor:
+        """The places of the next `count` tokens, [1, count]."""
+        if self.position is None:
+            return torch.arange(self.start, self.start + count, device=device)[None]
+        return (self.position + torch.arange(count, device=device))[None]
 
 
 class BufferLayer(cache_utils.CacheLayerMixin):
@@ -65,7 +71,7 @@ class BufferLayer(cache_utils.CacheLayerMixin):
             self.values[:, :, place.start : end] = value_states
         else:
             end = place.room
-            at = place.position + torch.arange(count, device=key_states.device)
+            at = place.ahead(count, key_states.device)[0]
             self.keys.index_copy_(2, at, key_states)
             self.values.index_copy_(2, at, value_states)
         return self.keys[:, :, :end], self.values[:, :, :end]

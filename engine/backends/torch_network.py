@@ -6,6 +6,7 @@ what counts as held is for the caller to say.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 
 from engine.backends.torch_cache import ConversationCache
 from engine.backends.torch_library import Device, Module, Tensor, torch
@@ -18,6 +19,7 @@ class Network:
     def __init__(self, module: Module, n_ctx: int, device: Device) -> None:
         self.module, self.device = module, device
         self.cache = ConversationCache(module.config, n_ctx)
+        self._takes_places = "position_ids" in signature(module.forward).parameters
         self._inner, self._name = _layers_of(module)
         self.layers = list(getattr(self._inner, self._name))
         self.stop = False
@@ -59,7 +61,11 @@ class Network:
         count = ids.shape[1]
         # named one by one they become a tensor of their own: on the end of another the head is ten times slower in bf16
         keep = torch.arange(count - rows, count, device=self.device) if rows < count else 0  # 0 keeps every row
-        out = self.module(input_ids=ids, cache=self.cache, use_cache=True, logits_to_keep=keep, return_dict=True)
+        # some networks count from 0 in each pass where they are not told
+        places = {"position_ids": self.cache.place.ahead(count, self.device)} if self._takes_places else {}
+        out = self.module(
+            input_ids=ids, cache=self.cache, use_cache=True, logits_to_keep=keep, return_dict=True, **places
+        )
         logits: Tensor = out.logits[0]
         return logits
 

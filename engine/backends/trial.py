@@ -16,8 +16,11 @@ _KEPT, _NEXT, _AFTER = 0, 1, 2
 _REFUSED = range(3, 99)
 PLAIN = _REFUSED[40:48]
 """Tokens of text in any vocabulary: the first ones of it are control tokens, which upset some networks."""
-_NEARER = 0.5
-"""So many times the one distance the other may be; seen where all is remembered: up to 0.06, by roundings."""
+_NEARER = 0.15
+"""So many times the one distance the other may be.
+
+Seen where all is remembered: up to 0.06, by roundings; where only places are forgotten: 0.25.
+"""
 _FREE = 4
 """A cache without bounds must take back a pass over so many tokens together with the pass after it."""
 _SAME = 0.05

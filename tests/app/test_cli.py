@@ -80,7 +80,7 @@ BAD = [
     ("ask hi --exit-layers few", 2, "exit-layers must be auto, off or a number of layers from 1 on, not 'few'"),
     ("ask hi --target FILES/good.gguf --weights nf4", 2, "leave --weights out, or take --engine torch"),
     ("ask hi --target FILES/good.gguf --exit-layers auto", 2, "leave --exit-layers out, or take --engine torch"),
-    ("ask hi --target FILES/good.gguf --engine torch --kv q8_0", 2, "the torch engine has no q8_0 cache"),
+    ("ask hi --target FILES/good.gguf --engine torch --kv q8_0", 2, "holds the numbers it computes in, not q8_0"),
     ("ask hi --target FILES/good.gguf --engine torch --gpu-layers 7", 2, "take --gpu-layers -1 or 0, not 7"),
     ("ask hi --target=", 2, "target must not be empty"),
     ("ask hi --draft=", 2, "draft must not be empty"),

@@ -131,7 +131,11 @@ def rules_of(name: str, parts: Parts) -> Rules:
     )
 
 
-@pytest.mark.parametrize("name", LOOPS)
+COUNTED_LOOPS = [name for name, loop in LOOPS.items() if loop.parts.exit is Parts().exit]
+"""A proof counts the drafts of lookup and of a draft model; of an early exit it compares texts alone."""
+
+
+@pytest.mark.parametrize("name", COUNTED_LOOPS)
 def test_a_loop_with_one_wrong_part_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     loop = LOOPS[name]
     monkeypatch.setattr(engine_module, "Context", loop.parts.context)
