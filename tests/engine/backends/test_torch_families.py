@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ pytest.importorskip("engine.backends.transformers", reason="needs the torch extr
 import torch
 from transformers import CONFIG_MAPPING
 
+from engine.backends import torch_network
 from engine.backends.transformers import TorchModel, TorchOptions
 from engine.backends.trial import Trial
 from engine.errors import LoadFailed
@@ -55,6 +57,7 @@ STATES: dict[str, dict[str, object]] = {
     "falcon_h1": {**MAMBA, "mamba_d_ssm": 64, "mamba_n_heads": 4},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 2, "mamba_d_state": 16,
               "use_mamba_kernels": False},
+    "bamba": {**MAMBA, "attn_layer_indices": [1, 3]},
     "lfm2": {"layer_types": ["conv", "full_attention"] * 2, "block_ff_dim": 128},
 }  # fmt: skip
 UNKNOWN: dict[str, dict[str, object]] = {
@@ -123,6 +126,14 @@ def test_networks_of_states_say_what_one_pass_says(tmp_path: Path, family: str) 
 def test_networks_that_remember_elsewhere_are_refused(tmp_path: Path, family: str) -> None:
     with pytest.raises(LoadFailed, match="take another model"):
         opened(tmp_path, family, UNKNOWN[family])
+
+
+def test_a_network_that_forgets_its_places_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This one counts from 0 in each pass, unless it is told where it stands."""
+    opened(tmp_path, "bamba", STATES["bamba"]).close()
+    monkeypatch.setattr(torch_network, "signature", lambda _: signature(tmp_path.exists))
+    with pytest.raises(LoadFailed, match="in a way that is not known here"):
+        opened(tmp_path, "bamba", STATES["bamba"])
 
 
 def test_a_context_ends_where_rotations_would_change(tmp_path: Path) -> None:
