@@ -81,6 +81,11 @@ def torch_versions() -> dict[str, str]:
     return found
 
 
+def torch_stack() -> str:
+    """What computes on torch, in one line: a measurement or a saved cache belongs to these versions alone."""
+    return "; ".join(f"{name} {version}" for name, version in torch_versions().items())
+
+
 def _there(name: str) -> bool:
     try:
         return find_spec(name) is not None

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from engine import mapped_file
+from engine.bounds import check_drop, check_pass, check_rewind
 from engine.errors import CannotRewind, DecodeFailed, Interrupted
 from engine.model import FloatArray, Model, Vocabulary
 from engine.token_map import TokenMap
@@ -56,7 +57,7 @@ class MappedModel:
 
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
         """See Model.forward; unshared tokens have the logit -inf.  Interrupted empties a cache that cannot go back."""
-        self._check(tokens, rows)
+        check_pass(tokens, rows, self.n_batch, self.vocab.size)
         start = self._held
         spelled = [self._map.spell(token) for token in tokens]
         if not start and spelled[0][:1] != self._opening:
@@ -76,12 +77,6 @@ class MappedModel:
             raise
         self._ends += ends
         return out
-
-    def _check(self, tokens: Sequence[int], rows: int) -> None:
-        if not 1 <= len(tokens) <= self.n_batch or not 0 <= rows <= len(tokens):
-            raise ValueError(f"{len(tokens)} tokens and {rows} rows do not fit a pass of {self.n_batch}")
-        if min(tokens) < 0 or max(tokens) >= self.vocab.size:
-            raise ValueError(f"token ids run from 0 to {self.vocab.size - 1}, not {min(tokens)} to {max(tokens)}")
 
     def _feed(self, tokens: Sequence[int], wanted: Sequence[int]) -> FloatArray:
         """Feed the draft's tokens in as many passes as they need; mapped rows after those at the places `wanted`."""
@@ -116,15 +111,13 @@ class MappedModel:
 
     def rewind(self, length: int) -> None:
         """See Model.rewind."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"cannot rewind {self.length} tokens to {length}")
+        check_rewind(self.length, length)
         self.inner.rewind(self._ends[length - 1] if length else 0)
         del self._ends[length:]
 
     def drop(self, start: int, end: int) -> None:
         """See Model.drop; the opening token stays."""
-        if not 0 <= start <= end <= self.length:
-            raise ValueError(f"cannot drop {start} to {end} of {self.length} tokens")
+        check_drop(self.length, start, end)
         if end == self.length:
             self.rewind(start)
         elif start < end:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from engine.config import EngineConfig
-from engine.engines import Runs, require_torch, torch_versions
+from engine.engines import Runs, require_torch, torch_stack
 from engine.events import Loading
 from engine.model import Model
 from engine.stats import HeldAs
@@ -112,7 +112,5 @@ def _on_torch(
         gpu=config.gpu_layers != 0,
     )
     model = TorchModel(options, progress)
-    what = [f"{name} {version}" for name, version in torch_versions().items()]
-    if model.captured:
-        what.append("captured passes")
-    return Opened(model, "torch", "; ".join(what), model.weights)
+    passes = "; captured passes" if model.captured else ""  # whose sums go another way
+    return Opened(model, "torch", torch_stack() + passes, model.weights)

@@ -7,8 +7,7 @@ Everything follows from `seed`; a `blur` mixes in another seed's weights, which 
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -25,50 +24,33 @@ from transformers import (
     Qwen3_5TextConfig,
 )
 
-from tests.tiny_gguf import BPE_CONTROL, CHATML, GEMMA, MERGES, SPM_CONTROL, WINDOW, byte_letters
+from tests.tiny_gguf import BPE_CONTROL, GEMMA, SPM_CONTROL, WINDOW, Tiny, byte_letters
 
 WIDTH, HIDDEN, HEADS, KV_HEADS, HEAD = 64, 128, 4, 2, 16
 STATE, CONV = 16, 4
+TWO, FOUR, SIX = Tiny(), Tiny(layers=4), Tiny(layers=6, template=GEMMA)
+"""By layers."""
 SPM_WORDS = (*SPM_CONTROL[:3], "<unk>", *SPM_CONTROL[3:], *(f"<0x{byte:02X}>" for byte in range(256)))
 SPM_PIECES = ("▁", *map(chr, range(0x21, 0x7F)), "▁t", "he", "▁the", "in", "er", "\n")
 
 
-@dataclass(frozen=True)
-class Tiny:
-    """What to write; the defaults make a small model with a ChatML vocabulary."""
-
-    seed: int = 0
-    blur: float = 0.0
-    n_ctx: int = 4096
-    layers: int = 2
-    padding: int = 0
-    """Columns of the model beyond the tokenizer's last id."""
-    template: str | None = CHATML
-    extra: Sequence[str] = ()
-    """More normal tokens, so that two vocabularies differ."""
-    merges: Sequence[str] = MERGES
-    """What a byte-level BPE vocabulary joins, the first first."""
-    space_prefix: bool = False
-    """Whether a SentencePiece vocabulary puts a space before the text."""
-
-
-def write_tokenizer(folder: Path, tiny: Tiny = Tiny()) -> Path:
+def write_tokenizer(folder: Path, tiny: Tiny = TWO) -> Path:
     """The byte-level BPE vocabulary alone, without a model."""
     names = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}
     return _write_tokenizer(folder, _bpe_tokenizer(tiny), names, tiny.template)
 
 
-def write_llama(folder: Path, tiny: Tiny = Tiny()) -> Path:
+def write_llama(folder: Path, tiny: Tiny = TWO) -> Path:
     """A dense model of the Llama family with grouped queries; byte-level BPE vocabulary with ChatML control tokens."""
     return _write_bpe(folder, tiny, LlamaConfig, _attending(tiny) | {"head_dim": HEAD})
 
 
-def write_qwen2(folder: Path, tiny: Tiny = Tiny()) -> Path:
+def write_qwen2(folder: Path, tiny: Tiny = TWO) -> Path:
     """The same of the Qwen 2 family, which adds biases to queries, keys and values."""
     return _write_bpe(folder, tiny, Qwen2Config, _attending(tiny))
 
 
-def write_gemma3(folder: Path, tiny: Tiny = Tiny(layers=6, template=GEMMA)) -> Path:
+def write_gemma3(folder: Path, tiny: Tiny = SIX) -> Path:
     """A model of the Gemma 3 family: five of six layers see WINDOW tokens; SentencePiece vocabulary that adds a BOS."""
     tokenizer = _spm_tokenizer(tiny)
     more = {"head_dim": HEAD, "query_pre_attn_scalar": HEAD, "sliding_window": WINDOW}
@@ -80,7 +62,7 @@ def write_gemma3(folder: Path, tiny: Tiny = Tiny(layers=6, template=GEMMA)) -> P
     return _write_model(folder, config, tiny, [1, SPM_WORDS.index("<end_of_turn>")])
 
 
-def write_mamba(folder: Path, tiny: Tiny = Tiny()) -> Path:
+def write_mamba(folder: Path, tiny: Tiny = TWO) -> Path:
     """A recurrent model: its state cannot go back, and it names no context length."""
     shape = {
         "hidden_size": WIDTH,
@@ -93,7 +75,7 @@ def write_mamba(folder: Path, tiny: Tiny = Tiny()) -> Path:
     return _write_bpe(folder, tiny, MambaConfig, shape)
 
 
-def write_hybrid(folder: Path, tiny: Tiny = Tiny(layers=4)) -> Path:
+def write_hybrid(folder: Path, tiny: Tiny = FOUR) -> Path:
     """A hybrid of the Qwen 3.5 family: each second layer attends, the others keep a state."""
     shape = {
         "head_dim": HEAD,

@@ -28,6 +28,7 @@ from engine.backends.llamacpp_state import load_state, save_state
 from engine.backends.llamacpp_vocab import LlamaCppVocabulary
 from engine.backends.state_file import Origin
 from engine.backends.trial import Trial
+from engine.bounds import check_drop, check_pass, check_rewind, check_room
 from engine.config import CacheType
 from engine.errors import CannotRewind, DecodeFailed, Interrupted, LoadFailed, ModelError
 from engine.identity import file_identity
@@ -159,7 +160,8 @@ class LlamaCppModel:
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
         """See Model.forward; the rows are a read-only view of llama.cpp's own buffer."""
         context = self._alive()
-        self._check(tokens, rows)
+        check_pass(tokens, rows, self.n_batch, self.vocab.size)
+        check_room(self._length, len(tokens), self.n_ctx)
         self._batch.fill(tokens, self._length, rows)
         self._flag[0] = b"\0"
         code = lib.llama_decode(context, self._batch.native)
@@ -168,20 +170,6 @@ class LlamaCppModel:
         self._length += len(tokens)
         self._latest = len(tokens)
         return self._rows(context, rows)
-
-    def _check(self, tokens: Sequence[int], rows: int) -> None:
-        count = len(tokens)
-        if not 1 <= count <= self.n_batch:
-            raise ValueError(f"a pass takes 1 to {self.n_batch} tokens, not {count}")
-        if not 0 <= rows <= count:
-            raise ValueError(f"{count} tokens have 0 to {count} rows, not {rows}")
-        if min(tokens) < 0 or max(tokens) >= self.vocab.size:
-            raise ValueError(f"token ids run from 0 to {self.vocab.size - 1}, not {min(tokens)} to {max(tokens)}")
-        if self._length + count > self.n_ctx:
-            raise DecodeFailed(
-                f"the context of {self.n_ctx:,} tokens is full ({self._length:,} + {count:,}): "
-                "start with a larger --ctx"
-            )
 
     def _rows(self, context: int, rows: int) -> FloatArray:
         columns = self.vocab.columns
@@ -218,8 +206,7 @@ class LlamaCppModel:
     def rewind(self, length: int) -> None:
         """See Model.rewind."""
         self._alive()
-        if not 0 <= length <= self._length:
-            raise ValueError(f"cannot rewind {self._length} tokens to {length}")
+        check_rewind(self._length, length)
         if length == 0:
             self._clear()
         elif length < self._length:
@@ -247,8 +234,7 @@ class LlamaCppModel:
     def drop(self, start: int, end: int) -> None:
         """See Model.drop; DecodeFailed leaves the cache unknown."""
         self._alive()
-        if not 0 <= start <= end <= self._length:
-            raise ValueError(f"cannot drop {start} to {end} of {self._length} tokens")
+        check_drop(self._length, start, end)
         if start < end == self._length:
             self.rewind(start)
         elif start < end and not (self.shifts and self._shift(start, end)):

@@ -27,8 +27,7 @@ _MOST = 1 << 30
 @contextmanager
 def open_vocabulary(path: Path) -> "Iterator[LlamaCppVocabulary]":
     """The vocabulary of a file, there while the context is open; nothing else of it is loaded.  LoadFailed."""
-    model = load_model(LlamaCppOptions(path=path, gpu_layers=0), None, vocab_only=True)
-    try:
+    with _without_weights(path) as model:
         if lib.llama_vocab_type(lib.llama_model_get_vocab(model)) == 0:
             raise LoadFailed(f"{path.name} has no tokenizer: take another file of this model")
         vocab = LlamaCppVocabulary(model)
@@ -36,15 +35,20 @@ def open_vocabulary(path: Path) -> "Iterator[LlamaCppVocabulary]":
             yield vocab
         finally:
             vocab.invalidate()
-    finally:
-        lib.llama_model_free(model)
 
 
 def count_numbers(path: Path) -> int:
     """How many numbers the weights of a file are; nothing of them is loaded.  LoadFailed."""
+    with _without_weights(path) as model:
+        return int(lib.llama_model_n_params(model))
+
+
+@contextmanager
+def _without_weights(path: Path) -> Iterator[int]:
+    """The native model of a file, of which no more is loaded than its header and its vocabulary."""
     model = load_model(LlamaCppOptions(path=path, gpu_layers=0), None, vocab_only=True)
     try:
-        return int(lib.llama_model_n_params(model))
+        yield model
     finally:
         lib.llama_model_free(model)
 

@@ -41,7 +41,6 @@ __all__ = [
     "reason",
     "torch",
     "transformers",
-    "versions",
 ]
 
 Device: TypeAlias = torch.device
@@ -52,11 +51,6 @@ FAULTS = (
     *(AssertionError, struct.error, SafetensorError, StrictDataclassError),
 )
 """What the libraries raise where they can make nothing of a model's files; their errors have no base in common."""
-
-
-def versions() -> str:
-    """The libraries that a measurement or a saved cache belongs to."""
-    return f"torch {torch.__version__}, transformers {transformers.__version__}"
 
 
 def pick_device(gpu: bool) -> tuple[Device, str]:

@@ -13,7 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from engine.errors import CannotRewind, DecodeFailed, Interrupted, LoadFailed
+from engine.bounds import check_drop, check_pass, check_rewind, check_room
+from engine.errors import CannotRewind, Interrupted, LoadFailed
 from engine.model import FloatArray
 
 Kind = Literal["dense", "sliding", "recurrent"]
@@ -132,12 +133,8 @@ class ToyModel:
 
     def _begin_pass(self, tokens: Sequence[int], rows: int, held: int) -> None:
         """The checks, and what a test wants to happen, of a pass behind `held` tokens."""
-        if not 1 <= len(tokens) <= self.n_batch or not 0 <= rows <= len(tokens):
-            raise ValueError(f"{len(tokens)} tokens and {rows} rows do not fit a pass of {self.n_batch}")
-        if any(not 0 <= t < self.vocab.size for t in tokens):
-            raise ValueError("a token id is out of range")
-        if held + len(tokens) > self.n_ctx:
-            raise DecodeFailed(f"the context of {self.n_ctx} tokens is full: start with a larger --ctx")
+        check_pass(tokens, rows, self.n_batch, self.vocab.size)
+        check_room(held, len(tokens), self.n_ctx)
         self._interrupted.clear()
         if self.on_pass:
             self.on_pass(tokens)
@@ -150,8 +147,7 @@ class ToyModel:
 
     def rewind(self, length: int) -> None:
         """See Model.rewind."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"cannot rewind {self.length} tokens to {length}")
+        check_rewind(self.length, length)
         if 0 < length < self.length and not self._can_rewind(length):
             raise CannotRewind(f"a {self.kind} cache of {self.length} tokens cannot go back to {length}")
         if length < self.length:
@@ -167,8 +163,7 @@ class ToyModel:
 
     def drop(self, start: int, end: int) -> None:
         """See Model.drop; the rows after it are those of a fresh reading, as a toy's cells are its ids."""
-        if not 0 <= start <= end <= self.length:
-            raise ValueError(f"cannot drop {start} to {end} of {self.length} tokens")
+        check_drop(self.length, start, end)
         if self.kind != "dense":
             raise CannotRewind(f"a {self.kind} cache cannot shift")
         del self._cells[start:end]

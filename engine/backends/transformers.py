@@ -21,7 +21,7 @@ from engine.backends.torch_captured import CapturedPasses
 from engine.backends.torch_choice import captured_passes, narrows
 from engine.backends.torch_exit import EarlyExit
 from engine.backends.torch_facts import longest_context
-from engine.backends.torch_library import Module, Tensor, out_of_memory, reason, torch, versions
+from engine.backends.torch_library import Module, Tensor, out_of_memory, reason, torch
 from engine.backends.torch_load import Loaded, TorchOptions, beyond, load_network
 from engine.backends.torch_network import Network
 from engine.backends.torch_progress import Progress
@@ -30,6 +30,8 @@ from engine.backends.torch_trial import Found, try_out
 from engine.backends.torch_vocab import CheckpointVocabulary
 from engine.backends.torch_weights import compute_type
 from engine.backends.trial import Trial
+from engine.bounds import check_drop, check_pass, check_rewind, check_room
+from engine.engines import torch_stack
 from engine.errors import CannotRewind, DecodeFailed, EngineError, LoadFailed, ModelError
 from engine.identity import file_identity
 from engine.model import FloatArray, Vocabulary
@@ -146,7 +148,7 @@ class TorchModel:
         return self._forward(tokens, rows, lambda logits: select(logits, self.vocab.size, count, named))
 
     def _forward(self, tokens: Sequence[int], rows: int, take: Callable[[Tensor], T]) -> T:
-        self._check(tokens, rows, 0)
+        self._check(tokens, rows)
         out = self._guarded(lambda: take(self._pass(tokens, rows)))
         self._early = None
         self._length += len(tokens)
@@ -188,26 +190,15 @@ class TorchModel:
                 ) from error
             raise
 
-    def _check(self, tokens: Sequence[int], rows: int, ahead: int) -> None:
-        count = len(tokens)
+    def _check(self, tokens: Sequence[int], rows: int, ahead: int = 0) -> None:
         self._alive()
-        if not 1 <= count <= self.n_batch:
-            raise ValueError(f"a pass takes 1 to {self.n_batch} tokens, not {count}")
-        if not 0 <= rows <= count:
-            raise ValueError(f"{count} tokens have 0 to {count} rows, not {rows}")
-        if min(tokens) < 0 or max(tokens) >= self.vocab.size:
-            raise ValueError(f"token ids run from 0 to {self.vocab.size - 1}, not {min(tokens)} to {max(tokens)}")
-        if self._length + ahead + count > self.n_ctx:
-            raise DecodeFailed(
-                f"the context of {self.n_ctx:,} tokens is full ({self._length + ahead:,} + {count:,}): "
-                "start with a larger --ctx"
-            )
+        check_pass(tokens, rows, self.n_batch, self.vocab.size)
+        check_room(self._length + ahead, len(tokens), self.n_ctx)
 
     def rewind(self, length: int) -> None:
         """See Model.rewind."""
         self._alive()
-        if not 0 <= length <= self._length:
-            raise ValueError(f"cannot rewind {self._length} tokens to {length}")
+        check_rewind(self._length, length)
         if length == 0:
             self._clear()
         elif length < self._length:
@@ -229,8 +220,7 @@ class TorchModel:
     def drop(self, start: int, end: int) -> None:
         """See Model.drop; this cache never shifts."""
         self._alive()
-        if not 0 <= start <= end <= self._length:
-            raise ValueError(f"cannot drop {start} to {end} of {self._length} tokens")
+        check_drop(self._length, start, end)
         if start < end == self._length:
             self.rewind(start)
         elif start < end:
@@ -244,7 +234,7 @@ class TorchModel:
     @cached_property
     def _origin(self) -> Origin:
         return Origin(
-            library=versions(),
+            library=torch_stack(),
             model=f"{file_identity(self.file)} {self.weights}",
             kv=self.kv,
             flash_attention=self.flash_attention,

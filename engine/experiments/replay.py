@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from engine.bounds import check_pass, check_rewind, check_room
 from engine.context import Context
-from engine.errors import CannotRewind, DecodeFailed, LoadFailed, ModelError
+from engine.errors import CannotRewind, LoadFailed, ModelError
 from engine.model import FloatArray, Model, Vocabulary
 
 Ids = tuple[int, ...]
@@ -96,12 +97,8 @@ class Replayed:
 
     def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
         """See Model.forward; reading alone (no rows) costs nothing."""
-        if not 1 <= len(tokens) <= self.n_batch or not 0 <= rows <= len(tokens):
-            raise ValueError(f"{len(tokens)} tokens and {rows} rows do not fit a pass of {self.n_batch}")
-        if not all(0 <= token < self.vocab.size for token in tokens):
-            raise ValueError("a token id is out of range")
-        if self.length + len(tokens) > self.n_ctx:
-            raise DecodeFailed(f"the context of {self.n_ctx:,} tokens is full: start with a larger --ctx")
+        check_pass(tokens, rows, self.n_batch, self.vocab.size)
+        check_room(self.length, len(tokens), self.n_ctx)
         found = self._source.take(self._cells, tokens, rows) if rows else []
         self._cells.extend(tokens)
         return self._filled(found)
@@ -126,8 +123,7 @@ class Replayed:
 
     def rewind(self, length: int) -> None:
         """See Model.rewind; always possible."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"cannot rewind {self.length} tokens to {length}")
+        check_rewind(self.length, length)
         del self._cells[length:]
 
     def drop(self, start: int, end: int) -> None:

@@ -12,11 +12,11 @@ from prompts import FORTY
 from transformers import DynamicCache
 
 from engine.backends.llamacpp import LlamaCppModel, LlamaCppOptions
-from engine.backends.torch_library import versions
 from engine.backends.transformers import TorchModel, TorchOptions
 from engine.config import Speculation
 from engine.context import common_prefix
 from engine.engine import Engine
+from engine.engines import torch_stack
 from engine.pair import Pair
 
 N_CTX = 2048
@@ -56,7 +56,7 @@ def compared(target: TorchModel, prompt: list[int], said: list[int], wanted: lis
 def main(tokens: int, prompts: int) -> None:
     """A line a prompt, then how many are equal."""
     header(f"greedy on torch against generate, {prompts} prompts x {tokens} tokens, drafts of {DRAFTED}")
-    print(f"# {versions()}")
+    print(f"# {torch_stack()}")
     path = model_path("TINY")
     target = TorchModel(TorchOptions(path=path, n_ctx=N_CTX, weights="fp32", gpu=False))
     draft = LlamaCppModel(LlamaCppOptions(path=path, n_ctx=N_CTX))

@@ -13,9 +13,7 @@ from pathlib import Path
 import numpy as np
 from common import ask, header, in_turns, model_path, ratios, spec, spread
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from engine.backends.torch_library import pick_device, torch, transformers, versions
+from engine.backends.torch_library import pick_device, torch, transformers
 from engine.backends.torch_load import Loaded
 from engine.backends.torch_progress import Progress
 from engine.backends.torch_quantize import quantize
@@ -25,6 +23,7 @@ from engine.calibration import COST_WIDTHS, measure_costs
 from engine.config import Sampling
 from engine.costs import Costs, DraftCost
 from engine.engine import Engine
+from engine.engines import torch_stack
 from engine.pair import Pair
 from engine.sampling import Distribution
 from tests.tiny_torch import write_tokenizer
@@ -150,8 +149,8 @@ def smollm(weights: str, tokens: int) -> None:
 
 def main(size: str, tokens: int, chance: float) -> None:
     """All tables."""
-    device, name = pick_device(True)
-    header(f"torch engine on {name}, {size}, {tokens} tokens, {versions()}")
+    _, name = pick_device(True)
+    header(f"torch engine on {name}, {size}, {tokens} tokens, {torch_stack()}")
     with tempfile.TemporaryDirectory() as folder:
         path = write_tokenizer(Path(folder))
         (path / "config.json").write_text("{}")
@@ -161,7 +160,6 @@ def main(size: str, tokens: int, chance: float) -> None:
             random_pair(path, size, weights, tokens, chance)
     for weights in ("bf16", "nf4"):
         smollm(weights, tokens)
-    del device
 
 
 if __name__ == "__main__":

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from common import ask, engine, header, in_turns, model_path, ratios, spec, spread
 from prompts import PROMPTS
 
-from engine.backends.torch_library import torch, versions
+from engine.backends.torch_library import torch
 from engine.backends.transformers import TorchModel
 from engine.config import Message
 from engine.engine import Engine
+from engine.engines import torch_stack
 from engine.stats import Answer
 
 KINDS = ("coding", "editing", "chat", "summary")
@@ -184,7 +185,7 @@ def second_turn(loaded: Engine, tokens: int) -> None:
 
 def main(weights: str, tokens: int, turns: int, kinds: str = "", drafts: str = "model") -> None:
     """Load, then all comparisons; with "lookup" there is no draft model."""
-    header(f"torch engine against generate, {weights}, {tokens} tokens, {turns} turns, {versions()}")
+    header(f"torch engine against generate, {weights}, {tokens} tokens, {turns} turns, {torch_stack()}")
     loaded = engine(
         model_path("TARGET"),
         model_path("DRAFT") if drafts == "model" else None,
