@@ -156,8 +156,7 @@ class ConversationCache(cache_utils.Cache):
         )
 
     def clear(self) -> None:
-        """Hold nothing; buffers stay, states begin anew."""
-        self.place.start = 0
+        """Hold nothing; buffers stay, since each pass is told where it writes, and states begin anew."""
         for index, (kind, states) in enumerate(self._kinds):
             if isinstance(self.layers[index], cache_utils.LinearAttentionCacheLayerMixin):
                 self.layers[index] = _layer(kind, self.place, states)
@@ -188,7 +187,6 @@ class ConversationCache(cache_utils.Cache):
                 _set_state(layer, kind, int(state[0]), tensor)
             elif kind == "keys":
                 layer.fill(tensor, held[f"{index}.values"], length)
-        self.place.start = length
 
 
 def _set_state(layer: cache_utils.LinearAttentionCacheLayerMixin, kind: str, state: int, tensor: Tensor) -> None:
