@@ -1,66 +1,117 @@
-"""How likely a drafted token is to be kept: learned by source, around a prior, forgetting slowly."""
+"""How likely a drafted token is to be kept: learned online, around what is usual, quick to follow a change of text.
 
+A chance is a logistic function of two sums: a score of the token's class (how long the match is and how many places
+agree; how sure the draft model is), which moves slowly and lasts, and a mood that all classes of a source share, which
+moves fast and fades.  One invariant: what is learned depends on classes and verdicts alone, so it can be kept and taken
+up again.
+"""
+
+import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from engine.drafters import Offer
+from engine.config import Frozen
+from engine.drafters import Mark, Offer
+from engine.sampling import Distribution
 from engine.stats import Source
 
-LOOKUP_PRIOR = {2: 0.44, 3: 0.5, 4: 0.6, 5: 0.73, 6: 0.8, 8: 0.8, 12: 0.95, 16: 0.98}
-"""Chance that a copied token is right, by length of the match: measured over answers of 15 kinds."""
-PRIORS: Mapping[Source, float] = MappingProxyType({"model": 0.8, "exit": 0.5})
+ONE_PLACE = {1: 0.34, 2: 0.53, 3: 0.60, 4: 0.70, 5: 0.73, 6: 0.82, 8: 0.86, 12: 0.95, 16: 0.98}
+"""Chance that a copied token is right where one place matches, by length of the match: over answers of 15 kinds."""
+CONTESTED = {1: 0.18, 2: 0.36, 3: 0.42, 4: 0.42, 6: 0.55, 8: 0.65, 12: 0.80, 16: 0.85}
+"""The same where places that match as far go on otherwise."""
+PRIORS: Mapping[Source, float] = MappingProxyType({"model": 0.75, "exit": 0.5})
 """Chance that a sampled token is kept, before anything was seen."""
-WEIGHT = 12.0
-"""How many tests a prior is worth."""
-MEMORY = 0.98
-"""What a test still weighs after the next one."""
+LEADS = (0.25, 0.75, 1.5, 3.0, 5.0)
+"""Where classes of greedy draft rows part, by the lead of the first logit over the second."""
+FAVOURITES = (0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
+"""Where classes of sampled draft rows part, by the largest probability."""
+CLASS_RATE, MOOD_RATE = 0.06, 0.25
+"""How far a verdict moves the score of its class, and the mood."""
+FADE = 0.995
+"""What is left of a mood after a verdict."""
+MOST = 6.0
+"""Scores and moods stay within this of 0: nothing is ever certain."""
 
 
-@dataclass(slots=True)
-class Estimate:
-    """A chance, learned from tests around a prior, forgetting slowly."""
+class Learned(Frozen, frozen=True):
+    """What was learned of all sources; classes by name, scores in logits."""
 
-    prior: float
-    kept: float = 0.0
-    tests: float = 0.0
-
-    @property
-    def chance(self) -> float:
-        """The expected chance now."""
-        return (self.prior * WEIGHT + self.kept) / (WEIGHT + self.tests)
-
-    def learn(self, kept: bool) -> None:
-        """Take in one test."""
-        self.kept = self.kept * MEMORY + kept
-        self.tests = self.tests * MEMORY + 1
+    scores: dict[str, float] = {}
+    moods: dict[str, float] = {}
 
 
 class Acceptance:
-    """The estimates of all sources; a copied stretch grows its own match with each token that is right."""
+    """The chances of all sources, as verdicts move them."""
 
-    def __init__(self, priors: Mapping[Source, float] = PRIORS) -> None:
+    def __init__(self, priors: Mapping[Source, float] = PRIORS, learned: Learned | None = None) -> None:
         """`priors` are what was measured; PRIORS hold for sources that are not in it."""
-        self._sampled = {source: Estimate(prior) for source, prior in {**PRIORS, **priors}.items()}
-        self._matches = sorted(LOOKUP_PRIOR)
-        self._lookup = [Estimate(LOOKUP_PRIOR[match]) for match in self._matches]
+        self._priors = {**PRIORS, **priors}
+        self._scores = dict(learned.scores) if learned else {}
+        self._moods = dict(learned.moods) if learned else {}
 
-    def sampled(self, source: Source) -> Estimate:
-        """The estimate of each token of a source that samples ahead."""
-        return self._sampled[source]
+    @property
+    def learned(self) -> Learned:
+        """All that has been learned."""
+        return Learned(scores=dict(self._scores), moods=dict(self._moods))
 
-    def of(self, offer: Offer) -> Iterator[Estimate]:
-        """The estimate of each token of an offer, given that those before it were kept."""
-        if (sampled := self._sampled.get(offer.source)) is not None:
-            yield from (sampled for _ in range(offer.length))
-            return
-        for length in range(offer.match, offer.match + offer.length):
-            yield self._lookup[max(0, bisect_right(self._matches, length) - 1)]
+    def copied(self, mark: Mark) -> float:
+        """The chance of a copied token, given that those before it were kept."""
+        return self._chance("lookup", *_class_of(mark))
 
-    def learn(self, offer: Offer, accepted: int) -> None:
-        """Take in a verified draft, `offer.length` long: each kept token, and the one at which it stopped."""
-        for position, estimate in enumerate(self.of(offer)):
-            estimate.learn(position < accepted)
-            if position == accepted:
+    def sampled(self, source: Source, greedy: bool, row: Distribution | None = None) -> float:
+        """The chance of a token of a source that samples, given those before it; knowing its row, or not yet."""
+        return self._chance(source, *self._sampled_class(source, greedy, row))
+
+    def learn_copied(self, offer: Offer, emitted: Iterable[int]) -> None:
+        """Compare what was offered with what came, whether it was drafted or not."""
+        for mark, offered, came in zip(offer.marks, offer.tokens, emitted, strict=False):
+            self._learn("lookup", *_class_of(mark), kept=offered == came)
+            if offered != came:
                 break
+
+    def learn_sampled(self, source: Source, greedy: bool, row: Distribution | None, kept: bool) -> None:
+        """Take in the verdict on a token that was drawn from `row`."""
+        for seen in (row, None):  # the class without a row is what is expected of the next
+            self._learn(source, *self._sampled_class(source, greedy, seen), kept=kept, mood=seen is None)
+
+    def _sampled_class(self, source: Source, greedy: bool, row: Distribution | None) -> tuple[str, float]:
+        """Name and usual chance of a class of rows."""
+        usual = self._priors[source]
+        if row is None:
+            return f"{source} {greedy}", usual
+        value, parts = (row.lead, LEADS) if greedy else (float(row.probs.max()), FAVOURITES)
+        place = bisect_right(parts, value)
+        sure = (place + 0.5) / (len(parts) + 1)
+        return f"{source} {greedy} {place}", _logistic(_logit(usual) + 4 * (sure - 0.6))
+
+    def _chance(self, source: Source, name: str, usual: float) -> float:
+        score = self._scores.get(name)
+        return _logistic((_logit(usual) if score is None else score) + self._moods.get(source, 0.0))
+
+    def _learn(self, source: Source, name: str, usual: float, kept: bool, mood: bool = True) -> None:
+        error = kept - self._chance(source, name, usual)
+        score = self._scores.get(name, _logit(usual))
+        self._scores[name] = _within(score + CLASS_RATE * error)
+        if mood:
+            self._moods[source] = _within(FADE * self._moods.get(source, 0.0) + MOOD_RATE * error)
+
+
+def _class_of(mark: Mark) -> tuple[str, float]:
+    table = CONTESTED if mark.other else ONE_PLACE
+    lengths = sorted(table)
+    match = lengths[max(0, bisect_right(lengths, mark.match) - 1)]
+    kind = "contested" if mark.other else "agreed" if mark.agree > 1 else "one"
+    return f"lookup {kind} {match}", table[match]
+
+
+def _logit(chance: float) -> float:
+    return math.log(chance / (1 - chance))
+
+
+def _logistic(score: float) -> float:
+    return 1 / (1 + math.exp(-score))
+
+
+def _within(value: float) -> float:
+    return max(-MOST, min(MOST, value))

@@ -10,10 +10,11 @@ from engine.config import Request, Rule, Speculation
 from engine.context import Context
 from engine.detokenize import TextStream
 from engine.events import Origin, Reading, Round, Tokens
+from engine.experience import Experience
 from engine.forget import Prompt
 from engine.generate import CatchingUp, Clock, DraftFailed, RoundDone
 from engine.pair import OFF, Pair
-from engine.planner import Experience, Planner
+from engine.planner import Planner
 from engine.stats import Answer, CacheReceipts, Finish, Settings, StopKind, Verdict
 from engine.tally import Tally, receipt
 from engine.verdict import Leads
@@ -36,7 +37,7 @@ class Run:
         self.seed = secrets.randbits(32) if seed is None else seed
         self.rule: Rule = request.speculation.rule_for(request.sampling.seed)
         asked = request.speculation if pair.can_draft else Speculation(mode="off")
-        self.planner = Planner(asked, experience, pair.width_limit, pair.target.reach)
+        self.planner = Planner(asked, experience, pair.width_limit, pair.target.reach, request.sampling.greedy)
         self.finish: Finish | None = None
         self._pair, self._context, self._clock = pair, context, clock
         self._stop_kind: StopKind | None = None
@@ -81,7 +82,7 @@ class Run:
         text, shown, looked_at = self._push(done.tokens)
         if done.drafted or self._context.holds_wide:
             self._leads.note(first, done.leads[:looked_at] if self._stream.stopped else done.leads)
-        origins: list[Origin] = [done.source or "target"] * done.accepted + ["target"]
+        origins: list[Origin] = [*done.sources[: done.accepted], "target"]
         self._ids.extend(done.tokens[:shown])
         if done.end and not self.finish:
             self.finish, self._stop_kind = ("stop", "eos") if done.end == "eos" else (done.end, None)
@@ -113,8 +114,8 @@ class Run:
             emitted=shown,
             ms=done.seconds * 1000,
             context=len(self.prompt.ids) + len(self._ids),
-            plan=done.plan.why,
-            speculation=done.plan.speculation,
+            plan=done.reason.text,
+            speculation=done.speculation,
         )
 
     def end(self, finish: Finish) -> Iterator[Tokens]:

@@ -7,11 +7,12 @@ was measured wrongly, or grows dearer with the context, is put right by its own 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from engine.config import MAX_DRAFT
 from engine.stats import Source
 
 Cost = Callable[[int], float]
 """Milliseconds of one pass over so many tokens."""
+Surface = Callable[[int, int], float]
+"""Milliseconds of one pass over so many tokens, behind so many that the cache holds."""
 FOLLOW = 0.4
 """Weight of the latest pass in a moving average."""
 MOST = 3.0
@@ -41,11 +42,11 @@ FREE = DraftCost(0.0)
 class Costs:
     """What was measured: the target's passes by width, and the tokens of each source that runs a model."""
 
-    target: Cost
+    target: Surface
     drafts: Mapping[Source, DraftCost] = field(default_factory=dict)
 
 
-FLAT = Costs(lambda width: 1 + 0.01 * width, {"model": DraftCost(0.05), "exit": DraftCost(0.25, 0.0)})
+FLAT = Costs(lambda width, _: 1 + 0.01 * width, {"model": DraftCost(0.05), "exit": DraftCost(0.25, 0.0)})
 """A machine on which a wide pass costs hardly more than a narrow one: for models without costs of their own."""
 
 
@@ -55,36 +56,46 @@ class Spent:
 
     draft: float
     target: float
+    passes: int = 0
+    """Passes that were made for drafts."""
 
 
 class LiveCosts:
     """Measured costs times what live rounds make of them: a factor at each width seen, between them on the line."""
 
     def __init__(self, measured: Costs) -> None:
-        self._base = [measured.target(width) for width in range(1, MAX_DRAFT + 2)]
+        self._base = measured.target
         self._factors = {1: 1.0}
         self._drafts = dict(measured.drafts)
 
-    def target(self, width: int) -> float:
-        """Milliseconds of a target pass over `width` tokens now."""
-        return self._base[width - 1] * self._factor(width)
+    def target(self, width: int, context: int) -> float:
+        """Milliseconds of a target pass over `width` tokens behind `context` now."""
+        return self._base(width, context) * self._factor(width)
+
+    def at(self, context: int) -> Cost:
+        """The same for passes behind `context` tokens."""
+        return lambda width: self.target(width, context)
 
     def draft(self, source: Source) -> DraftCost:
         """What a drafted token of this source costs now; nothing where that was not measured."""
         return self._drafts.get(source, FREE)
 
-    def observe(self, drafted: int, source: Source | None, spent: Spent) -> None:
-        """Take in a round that verified `drafted` tokens of this source."""
+    def read(self, source: Source, tokens: int) -> float:
+        """Milliseconds in which the model of this source reads so many tokens."""
+        return tokens * self.draft(source).ms / 2
+
+    def observe(self, drafted: int, source: Source | None, spent: Spent, context: int) -> None:
+        """Take in a round behind `context` tokens that verified `drafted`; `source`: the one that sampled, if any."""
         width = drafted + 1
         cost = self._drafts.get(source) if source else None
         if spent.target > 0 and (cost is None or cost.saved is None):
-            self._factors[width] = _follow(self._factor(width), spent.target / self._base[width - 1])
-        if cost is None or source is None or not drafted:
+            self._factors[width] = _follow(self._factor(width), spent.target / self._base(width, context))
+        if cost is None or source is None or not spent.passes:
             return
         if spent.draft > 0:
-            cost = replace(cost, ms=_follow(cost.ms, spent.draft / drafted))
-        if spent.target > 0 and cost.saved is not None:
-            saved = (self.target(width) - spent.target) / drafted  # which may be below 0
+            cost = replace(cost, ms=_follow(cost.ms, spent.draft / spent.passes))
+        if spent.target > 0 and cost.saved is not None and drafted:
+            saved = (self.target(width, context) - spent.target) / drafted  # which may be below 0
             cost = replace(cost, saved=cost.saved + FOLLOW * (saved - cost.saved))
         self._drafts[source] = cost
 

@@ -21,11 +21,12 @@ from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import Interrupted, PromptTooLong
 from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading
+from engine.experience import Experience
 from engine.forget import Horizon, Prompt
 from engine.generate import Answering, CatchingUp, Clock, DraftFailed, rounds
 from engine.noise import Noise
 from engine.pair import Pair
-from engine.planner import Experience, Planner
+from engine.planner import Planner
 from engine.prompt import Chat
 from engine.sampler import Sampler
 from engine.stats import Finish

@@ -14,8 +14,8 @@ from engine.calibration_text import sample_ids
 from engine.config import Frozen
 from engine.costs import Cost, DraftCost
 from engine.early import LeavesEarly
+from engine.gain import MARGIN, gains
 from engine.model import FloatArray, IntArray
-from engine.planner import MARGIN, gains
 
 CONTEXT, PLACES = 32, 96
 """Ids that are read first, and places behind them at which the rows are compared."""

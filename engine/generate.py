@@ -10,12 +10,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.config import Speculation
 from engine.context import Cache, Context
-from engine.costs import Spent
-from engine.drafters import Drafter, Offer
+from engine.drafters import Drafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import ModelError
-from engine.planner import Plan, Planner
+from engine.planner import Drafting, Planner, Reason
 from engine.sampler import Sampler
 from engine.sampling import Distribution
 from engine.stats import Source
@@ -48,8 +48,11 @@ class DraftFailed:
 class RoundDone:
     """One committed round."""
 
-    plan: Plan
-    drafted: int
+    reason: Reason
+    speculation: Speculation
+    """The setting that it was drafted under."""
+    sources: list[Source]
+    """Whose each drafted token was."""
     accepted: int
     """Drafts kept by the rule, one past a cut among them."""
     tokens: list[int]
@@ -60,9 +63,14 @@ class RoundDone:
     end: End | None
 
     @property
+    def drafted(self) -> int:
+        """Tokens that were verified as drafts."""
+        return len(self.sources)
+
+    @property
     def source(self) -> Source | None:
-        """Whose drafts were verified; None where there were none."""
-        return self.plan.offer.source if self.plan.offer and self.drafted else None
+        """Whose the first draft was; None where there was none."""
+        return self.sources[0] if self.sources else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,27 +94,24 @@ def rounds(a: Answering) -> Generator[CatchingUp | DraftFailed | RoundDone, None
         end: End | None = None
         while end is None:
             started = a.clock()
-            plan, drafter = _plan(a, drafters, last)
+            held = len(a.context.ids)
             yield from _catch_up(a.context, "target", a.context.target, 1)
-            try:
-                proposals, drafting = yield from _propose(a, plan, drafter)
-            except ModelError as error:
-                if drafter is None:
-                    raise
-                drafters = [other for other in drafters if other is not drafter]
-                yield DraftFailed(drafter.source, str(error))
-                continue
+            # room is kept for the target's own token, and in its pass
+            drafting = a.planner.begin(min(last - held, a.context.target.model.n_batch) - 1, held)
+            yield from _draft(a, drafting, drafters)
             yield from _catch_up(a.context, "target", a.context.target, 1)  # where an early exit has lost its cache
             verifying = a.clock()
-            accepted, tokens, leads = _verify(a, proposals)
-            spent = Spent(drafting * 1000, (a.clock() - verifying) * 1000)
-            a.planner.observe(plan, len(proposals), accepted, spent)
-            tokens, end = _cut(tokens, a.sampler.eog, last - len(a.context.ids))
+            accepted, tokens, leads = _verify(a, drafting.proposals)
+            a.planner.observe(drafting, tokens, accepted, (a.clock() - verifying) * 1000, held)
+            tokens, end = _cut(tokens, a.sampler.eog, last - held)
             leads = leads[: len(tokens) + (end == "eos")]
             a.context.commit(tokens, min(accepted, len(tokens)))
             if end == "length" and len(a.context.ids) - a.sampler.start < a.room:
                 end = "context_full"
-            yield RoundDone(plan, len(proposals), accepted, tokens, leads, a.clock() - started, end)
+            seconds = a.clock() - started
+            yield RoundDone(
+                drafting.reason, drafting.speculation, drafting.sources, accepted, tokens, leads, seconds, end
+            )
     finally:
         a.context.settle()
 
@@ -118,27 +123,31 @@ def _catch_up(context: Context, model: Literal["target", "draft"], cache: Cache,
             yield CatchingUp(model, done, len(context.ids) - 1)
 
 
-def _plan(a: Answering, drafters: Sequence[Drafter], last: int) -> tuple[Plan, Drafter | None]:
-    """The plan and the drafter that it names; room is kept for the target's own token, and in its pass."""
-    room = min(last - len(a.context.ids), a.context.target.model.n_batch) - 1
-
-    def offers(limit: int) -> list[Offer]:
-        return [offer for drafter in drafters if (offer := drafter.offer(a.context.ids, limit))]
-
-    plan = a.planner.plan(room, offers)
-    return plan, next((d for d in drafters if plan.offer and d.source == plan.offer.source), None)
-
-
-def _propose(
-    a: Answering, plan: Plan, drafter: Drafter | None
-) -> Generator[CatchingUp, None, tuple[list[Proposal], float]]:
-    """What the drafter proposes, and the seconds that it took without what it had to read first."""
-    if drafter is None or plan.offer is None:
-        return [], 0.0
-    if isinstance(drafter, ModelDrafter):
-        yield from _catch_up(a.context, "draft", drafter.cache, FEW)
-    started = a.clock()
-    return drafter.propose(plan.offer.length), a.clock() - started
+def _draft(
+    a: Answering, drafting: Drafting, drafters: list[Drafter]
+) -> Generator[CatchingUp | DraftFailed, None, None]:
+    """Piece after piece, as long as one is wanted; a drafter that fails is dropped, what was drawn before it stays."""
+    while True:
+        proposals = drafting.proposals
+        ahead = [proposal.token for proposal in proposals]
+        room = drafting.room - len(ahead)
+        if room < 1 or (ahead and ahead[-1] in a.sampler.eog):
+            return
+        on_offer = {d.source: (d, o) for d in drafters if (o := d.offer(a.context.ids, room, ahead))}
+        wanted = drafting.next([offer for _, offer in on_offer.values()])
+        if wanted is None:
+            return
+        drafter = on_offer[wanted.source][0]
+        try:
+            if isinstance(drafter, ModelDrafter):
+                yield from _catch_up(a.context, "draft", drafter.cache, FEW)
+            started = a.clock()
+            found = drafter.propose(wanted.length, proposals, drafting.submits)
+        except ModelError as error:
+            drafters.remove(drafter)
+            yield DraftFailed(drafter.source, str(error))
+        else:
+            drafting.took(wanted, found, (a.clock() - started) * 1000)
 
 
 def _verify(a: Answering, proposals: Sequence[Proposal]) -> tuple[int, list[int], list[float]]:

@@ -124,7 +124,7 @@ class _Loader:
         """Measure both, and put together what is known."""
         config, progress, model = self._config, self._progress, target.model
         costs = measured.costs(config, target, draft, progress)
-        early = self._early_exit(target, costs.target)
+        early = self._early_exit(target, lambda width: costs.target(width, 0))
         if early:
             costs = replace(costs, drafts={**costs.drafts, "exit": early.cost})
         change = None if strict else measured.change_of_leads(config, target, progress)

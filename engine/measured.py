@@ -130,7 +130,8 @@ def costs(config: EngineConfig, target: Opened, draft: Opened | None, progress: 
     drafts: dict[Source, DraftCost] = {}
     if draft:
         drafts["model"] = DraftCost(table(draft, COST_WIDTHS[:1]).cost(1))
-    return Costs(table(target, COST_WIDTHS).cost, drafts)
+    measured = table(target, COST_WIDTHS)
+    return Costs(lambda width, _: measured.cost(width), drafts)
 
 
 def let_shift(config: EngineConfig, opened: Opened, progress: Tell) -> None:

@@ -1,79 +1,255 @@
 """How many tokens to draft, from whom, and why: off, a fixed length, or whatever is expected to pay.
 
-The mode `auto` is the plain first form: expected tokens per millisecond from measured costs and learned acceptance,
-pure functions over both; now and then a plain round keeps the cost of not drafting known.  (Leviathan et al. 2023 for
-the expected tokens of a draft.)
+A round's drafting is planned piece by piece, since what a draft model says decides whether it goes on.  In mode `auto`
+each piece is the one with which the round is expected to bring most tokens per millisecond, if that is more than
+without it; to draft nothing is where it begins.  One invariant: what is decided depends on tokens before, on rows up to
+the one in question and on rounds that are over, so no draw of this round has a part in it (DESIGN 3.3).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
 
-from engine.acceptance import PRIORS, Acceptance
 from engine.config import MAX_DRAFT, Speculation
-from engine.costs import FLAT, Cost, Costs, DraftCost, LiveCosts, Spent
+from engine.costs import Spent
 from engine.drafters import Offer
+from engine.experience import Experience
+from engine.gain import MARGIN, UNLIKELY, needed
 from engine.pair import OFF
+from engine.sampling import Distribution
 from engine.stats import Source
+from engine.verify import Proposal
 
-MARGIN = 1.1
-"""An expected gain below this is not worth the risk of a wrong estimate."""
-FIRST_PLAIN = 3
-"""Plain rounds before anything is drafted: they put the cost of one token right."""
-PLAIN_EVERY = 32
-"""Rounds after which a plain one is made, however well drafting does."""
-UNLIKELY = 0.005
-"""Drafts are not thought through beyond the token that is kept this rarely."""
+PLAIN_EVERY = 48
+"""Rounds after which a plain one is made, however well drafting does: it keeps the cost of one token known."""
 FIXED: tuple[Source, ...] = ("model", "exit", "lookup")
 """Whose drafts a fixed length takes: the first that offers any."""
-WORDS: Mapping[Source, str] = {"exit": "early exit"}
-"""What a reason calls a source, where that is not its name."""
+NAMES: Mapping[Source, str] = {"lookup": "lookup", "model": "draft model", "exit": "early exit"}
+"""What a reason calls a source."""
+SAMPLING: frozenset[Source] = frozenset({"model", "exit"})
+"""Sources that run a model."""
+LONGEST_SAMPLED = 24
+"""Tokens that are thought of as sampled one after another."""
+REPAID = 16
+"""Rounds in which what a draft model has to read first should have paid."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """One round's decision: what part of an offer to draft (None: nothing), and why."""
+class Reason:
+    """Why a round was drafted as it was."""
 
-    offer: Offer | None
-    why: str
-    speculation: Speculation
-    """The setting it was made under."""
-
-
-def gains(chances: Iterable[float], cost: Cost, draft: DraftCost) -> list[float]:
-    """Tokens per millisecond relative to not drafting, for drafts of 1, 2, ... tokens, as far as they are likely."""
-    expected = likely = 1.0
-    plain = cost(1)
-    out = []
-    for k, chance in enumerate(chances, start=1):
-        likely *= chance
-        expected += likely
-        out.append(expected * plain / (cost(k + 1) + k * draft.net))
-        if likely < UNLIKELY:
-            break
-    return out
+    text: str
+    source: Source | None = None
+    """Whose drafts it is about; None: nobody's."""
+    needed: float | None = None
+    """The least acceptance per test at which that source pays; None: unknown, or not even a perfect one does."""
+    observed: float | None = None
+    """The acceptance per test that is expected of it."""
+    gain: float | None = None
+    """Expected tokens per millisecond relative to not drafting, less 1."""
 
 
-def needed(length: int, cost: Cost, draft: DraftCost) -> float | None:
-    """The least acceptance per test at which some draft up to `length` pays; None: not even a perfect one does."""
-    if max(gains([1.0] * length, cost, draft), default=0.0) < 1:
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one drafter proposed, behind `start` drafted tokens."""
+
+    offer: Offer
+    start: int
+    proposals: list[Proposal]
+
+
+class Drafting:
+    """One round's drafting; this one drafts nothing."""
+
+    def __init__(self, speculation: Speculation, reason: Reason, room: int = 0) -> None:
+        self.speculation = speculation
+        """The setting that it is made under."""
+        self.reason = reason
+        self.room = room
+        """Most tokens that may be drafted."""
+        self.pieces: list[Piece] = []
+        self.first: Sequence[Offer] = ()
+        """What was on offer before anything was drafted."""
+        self._declined: set[Source] = set()
+        self._passes, self._ms = 0, 0.0
+
+    @property
+    def drafted(self) -> int:
+        """Tokens so far."""
+        return sum(len(piece.proposals) for piece in self.pieces)
+
+    @property
+    def proposals(self) -> list[Proposal]:
+        """All that was drafted."""
+        return [proposal for piece in self.pieces for proposal in piece.proposals]
+
+    @property
+    def sources(self) -> list[Source]:
+        """Whose each drafted token is."""
+        return [piece.offer.source for piece in self.pieces for _ in piece.proposals]
+
+    def next(self, offers: Sequence[Offer]) -> Offer | None:  # noqa: ARG002
+        """The piece to draft now, one of the offers cut to a length; None: enough."""
         return None
-    low, high = 0, 100
-    while high - low > 1:
-        middle = (low + high) // 2
-        pays = max(gains([middle / 100] * length, cost, draft)) >= 1
-        low, high = (low, middle) if pays else (middle, high)
-    return high / 100
+
+    def submits(self, rows: Sequence[Distribution]) -> bool:  # noqa: ARG002
+        """Whether the token that would be drawn from the last of these rows is drawn and sent."""
+        return True
+
+    def took(self, offer: Offer, proposals: list[Proposal], ms: float) -> None:
+        """What was asked for, what came of it, and in how many milliseconds."""
+        if offer.source in SAMPLING:
+            self._declined |= SAMPLING - {offer.source}  # one of them a round, so that its time is known
+            self._passes += 1
+            self._ms += ms
+        if proposals:
+            self.pieces.append(Piece(offer, self.drafted, proposals))
+        else:
+            self._declined.add(offer.source)
+
+    def spent(self, target: float) -> Spent:
+        """The milliseconds of the round, whose verifying pass took `target`."""
+        return Spent(self._ms, target, self._passes)
 
 
-class Experience:
-    """What one pair has taught so far, from answer to answer: acceptance, and what passes cost."""
+class FixedDrafting(Drafting):
+    """One source, up to the room there is."""
 
-    def __init__(self, costs: Costs = FLAT, priors: Mapping[Source, float] = PRIORS) -> None:
-        """`priors`: how often sampled tokens were right where that was measured."""
-        self.acceptance = Acceptance(priors)
-        self.costs = LiveCosts(costs)
-        self.since_plain = -FIRST_PLAIN
-        """Rounds since the last plain one; below 0: plain rounds still to be made."""
+    def next(self, offers: Sequence[Offer]) -> Offer | None:
+        """The draft model where there is one, else an early exit, else lookup; it goes on to the end."""
+        begun = self.pieces[0].offer.source if self.pieces else None
+        mine = [o for o in offers if o.source not in self._declined and begun in (None, o.source)]
+        offer = min(mine, key=lambda offer: FIXED.index(offer.source), default=None)
+        if not self.pieces:
+            text = f"fixed: {NAMES[offer.source]} up to {self.room}" if offer else "fixed: nothing to draft from here"
+            self.reason = Reason(text, offer.source if offer else None)
+        return offer
+
+
+class AutoDrafting(Drafting):
+    """Whatever is expected to bring most tokens per millisecond."""
+
+    def __init__(self, speculation: Speculation, room: int, learned: Experience, context: int, greedy: bool) -> None:
+        super().__init__(speculation, Reason("off: nothing repeats here"), room)
+        self._learned, self._greedy = learned, greedy
+        self._cost = learned.costs.at(context)
+        self._plain = self._cost(1)
+        self._likely = self._expected = 1.0
+        """The chance that all drafted so far are kept, and the tokens that the round brings."""
+        self._drafting = 0.0
+        """Milliseconds of drafting so far."""
+        self._asked: Source = "model"
+        """Which source that samples was asked last."""
+
+    def next(self, offers: Sequence[Offer]) -> Offer | None:
+        """The offer, cut to its best length, that raises the round's tokens per millisecond most."""
+        if not self.pieces:
+            self.first = offers
+        least = self._rate * (MARGIN if not self.pieces else 1.0)
+        best: tuple[float, Offer] | None = None
+        for offer in offers:
+            if offer.source in self._declined:
+                continue
+            rate, length = self._best(offer)
+            if length and rate > (best[0] if best else least):
+                best = rate, replace(offer, length=length)
+        if best is None and not self.pieces and (tried := self._explored(offers)):
+            best = self._rate, tried
+        if best is None:
+            if not self.pieces:
+                self.reason = self._why_not(offers)
+            return None
+        rate, offer = best
+        if not self.pieces:
+            self.reason = self._why(offer, rate * self._plain - 1)
+        if offer.tokens:
+            return offer
+        self._asked = offer.source
+        return replace(offer, length=1)
+
+    def submits(self, rows: Sequence[Distribution]) -> bool:
+        """Whether the token is worth its place in the verifying pass, now that its row is known."""
+        chance = self._learned.acceptance.sampled(self._asked, self._greedy, rows[-1])
+        draft = self._learned.costs.draft(self._asked)
+        width, without = self.drafted + 1, self._drafting + draft.ms
+        with_it = (self._expected + self._likely * chance) / (self._cost(width + 1) + self._drafting + draft.net)
+        return with_it > self._expected / (self._cost(width) + without)
+
+    def took(self, offer: Offer, proposals: list[Proposal], ms: float) -> None:
+        """Also: what that is expected to bring."""
+        super().took(offer, proposals, ms)
+        draft = self._learned.costs.draft(offer.source)
+        self._drafting += draft.net * len(proposals) if proposals else draft.ms
+        for at, proposal in enumerate(proposals):
+            self._likely *= self._chance(offer, at, proposal)
+            self._expected += self._likely
+
+    @property
+    def _rate(self) -> float:
+        """Tokens per millisecond that the round is expected to bring so far."""
+        return self._expected / (self._cost(self.drafted + 1) + self._drafting)
+
+    def _chance(self, offer: Offer, at: int, proposal: Proposal) -> float:
+        if offer.marks:
+            return self._learned.acceptance.copied(offer.marks[at])
+        return self._learned.acceptance.sampled(offer.source, self._greedy, proposal.draft)
+
+    def _chances(self, offer: Offer) -> Iterator[float]:
+        acceptance = self._learned.acceptance
+        if offer.marks:
+            return map(acceptance.copied, offer.marks)
+        return repeat(acceptance.sampled(offer.source, self._greedy), min(offer.length, LONGEST_SAMPLED))
+
+    def _best(self, offer: Offer) -> tuple[float, int]:
+        """The round's best tokens per millisecond with 1, 2, ... tokens of this offer, and with how many."""
+        draft = self._learned.costs.draft(offer.source)
+        spent = self._drafting + self._learned.costs.read(offer.source, offer.lag) / REPAID
+        likely, expected, width = self._likely, self._expected, self.drafted + 1
+        best = (0.0, 0)
+        for k, chance in enumerate(self._chances(offer), start=1):
+            likely *= chance
+            expected += likely
+            rate = expected / (self._cost(width + k) + spent + k * draft.net)
+            if rate > best[0]:
+                best = (rate, k)
+            if likely < UNLIKELY:
+                break
+        return best
+
+    def _explored(self, offers: Sequence[Offer]) -> Offer | None:
+        """A source that samples, which could pay and is not expected to, where that costs no more than was saved up."""
+        for offer in offers:
+            if offer.source in SAMPLING and (self._needed(offer) or 1) < 1:
+                rate, length = self._best(offer)
+                # what the round costs more than the tokens that it brings would take
+                loss = self._learned.costs.read(offer.source, offer.lag)
+                loss += (1 / self._plain - rate) * self._cost(1 + length) * self._plain if length else self._plain
+                if loss <= self._learned.saved_up:
+                    self._learned.saved_up -= max(0.0, loss)
+                    return replace(offer, length=1)
+        return None
+
+    def _needed(self, offer: Offer) -> float | None:
+        return needed(8, self._cost, self._learned.costs.draft(offer.source))
+
+    def _why(self, offer: Offer, gain: float) -> Reason:
+        observed = next(iter(self._chances(offer)))
+        many = offer.length if offer.tokens else self._best(offer)[1]
+        text = f"{NAMES[offer.source]} up to {many}: {gain:+.0%} expected"
+        return Reason(text, offer.source, self._needed(offer), observed, gain)
+
+    def _why_not(self, offers: Sequence[Offer]) -> Reason:
+        """What is said of each source: of the one that samples with the numbers."""
+        if not offers:
+            return Reason("off: nothing repeats here")
+        said, numbers = [], Reason("")
+        for offer in offers:
+            least, has = self._needed(offer), next(iter(self._chances(offer)))
+            need = f"needs {least:.2f}" if least else "too slow to pay here"
+            numbers = Reason("", offer.source, least, has, self._best(offer)[0] * self._plain - 1)
+            what = f"a match of {offer.match}" if offer.marks else NAMES[offer.source]
+            said.append(f"{what}: {need}, has {has:.2f}")
+        return replace(numbers, text="off: " + "; ".join(said))
 
 
 class Planner:
@@ -85,6 +261,7 @@ class Planner:
         experience: Experience | None = None,
         width_limit: int | None = None,
         reach: int | None = None,
+        greedy: bool = True,
     ) -> None:
         """`width_limit` is the most tokens that a verifying pass may hold, `reach` the target's (see Model.reach)."""
         self.speculation = speculation
@@ -93,6 +270,7 @@ class Planner:
         self._longest = min(
             MAX_DRAFT if width_limit is None else width_limit - 1, MAX_DRAFT if reach is None else reach
         )
+        self._greedy = greedy
 
     @property
     def length(self) -> int | None:
@@ -100,64 +278,52 @@ class Planner:
         asked = self.speculation.length
         return None if asked is None else min(asked, self._longest)
 
-    def plan(self, room: int, offers: Callable[[int], Sequence[Offer]]) -> Plan:
-        """This round's draft, given room for `room` tokens; `offers(limit)` says what each source could propose."""
+    def begin(self, room: int, context: int) -> Drafting:
+        """This round's drafting, with room for `room` tokens behind `context`."""
         now = self.speculation
+        most = min(room, self._longest, MAX_DRAFT if now.length is None else now.length)
+        if plain := self._why_plain(now, most):
+            return Drafting(now, Reason(plain))
+        if now.mode == "fixed":
+            return FixedDrafting(now, Reason(""), most)
+        return AutoDrafting(now, most, self._learned, context, self._greedy)
+
+    def _why_plain(self, now: Speculation, most: int) -> str | None:
+        """Why nothing is drafted, whatever is on offer; None where something may be."""
         if now.mode == "off":
-            return Plan(None, "speculation is off", now)
+            return "speculation is off"
         if self._width_limit == 1:
-            return Plan(None, "off: no wider pass equals a single one bit for bit here", now)
+            return "off: no wider pass equals a single one bit for bit here"
         if not self._longest:
-            return Plan(None, OFF, now)
-        limit = min(room, self._longest, MAX_DRAFT if now.length is None else now.length)
-        if limit < 1:
-            return Plan(None, "off: no room for a draft", now)
-        return self._fixed(now, limit, offers(limit)) if now.mode == "fixed" else self._auto(now, offers(limit))
+            return OFF
+        if most < 1:
+            return "off: no room for a draft"
+        if now.mode == "auto" and self._learned.since_plain >= PLAIN_EVERY:
+            return "a plain round, to know what one costs"
+        return None
 
-    def observe(self, plan: Plan, drafted: int, accepted: int, spent: Spent) -> None:
-        """Learn from a finished round."""
-        learned = self._learned
-        learned.costs.observe(drafted, plan.offer.source if plan.offer else None, spent)
-        if not drafted or plan.offer is None:
-            learned.since_plain = min(0, learned.since_plain + 1)
+    def observe(
+        self, drafting: Drafting, emitted: Sequence[int], accepted: int, target_ms: float, context: int
+    ) -> None:
+        """Learn from a finished round behind `context` tokens that brought `emitted`, `accepted` of them drafts."""
+        learned, spent = self._learned, drafting.spent(target_ms)
+        sampling = next((s for s in drafting.sources if s in SAMPLING), None)
+        learned.costs.observe(drafting.drafted, sampling, spent, context)
+        learned.since_plain = learned.since_plain + 1 if drafting.drafted else 0
+        learned.took(spent.draft + spent.target)
+        for offer in drafting.first:
+            learned.acceptance.learn_copied(offer, emitted)
+        for piece in drafting.pieces:
+            self._learn(piece, emitted, accepted)
+
+    def _learn(self, piece: Piece, emitted: Sequence[int], accepted: int) -> None:
+        acceptance, source = self._learned.acceptance, piece.offer.source
+        if piece.start > accepted:
             return
-        learned.since_plain += 1
-        learned.acceptance.learn(Offer(plan.offer.source, drafted, plan.offer.match), accepted)
-
-    def _fixed(self, now: Speculation, limit: int, offers: Sequence[Offer]) -> Plan:
-        """The draft model where there is one, else an early exit, else lookup."""
-        offer = min(offers, key=lambda offer: FIXED.index(offer.source), default=None)
-        why = f"fixed: {_word(offer)} up to {self.length or limit}" if offer else "fixed: nothing to draft from here"
-        return Plan(offer, why, now)
-
-    def _auto(self, now: Speculation, offers: Sequence[Offer]) -> Plan:
-        if offers and (self._learned.since_plain < 0 or self._learned.since_plain >= PLAIN_EVERY):
-            return Plan(None, "a plain round, to know what one costs", now)
-        best, gain = None, MARGIN
-        for offer in offers:
-            scale = self._gains(offer)
-            if (most := max(scale, default=0.0)) > gain:
-                best, gain = Offer(offer.source, scale.index(most) + 1, offer.match), most
-        if best is None:
-            return Plan(None, self._why_not(offers), now)
-        return Plan(best, f"{_word(best)} up to {best.length}: {gain - 1:+.0%} expected", now)
-
-    def _gains(self, offer: Offer) -> list[float]:
-        costs = self._learned.costs
-        return gains((e.chance for e in self._learned.acceptance.of(offer)), costs.target, costs.draft(offer.source))
-
-    def _why_not(self, offers: Sequence[Offer]) -> str:
-        by_source = {offer.source: offer for offer in offers}
-        lookup = by_source.get("lookup")
-        reasons = [f"a match of {lookup.match} does not pay" if lookup else "nothing repeats here"]
-        named: tuple[tuple[Source, str], ...] = (("model", "draft model"), ("exit", "early exit"))
-        for source, name in named:
-            if source in by_source:
-                need = needed(8, self._learned.costs.target, self._learned.costs.draft(source))
-                has = self._learned.acceptance.sampled(source).chance
-                reasons.append(f"{name}: {f'needs {need:.2f}' if need else 'too slow to pay here'}, has {has:.2f}")
-        return "off: " + "; ".join(reasons)
-
-
-def _word(offer: Offer) -> str:
-    return WORDS.get(offer.source, offer.source)
+        if piece.offer.marks:
+            if piece.start:  # else it was among the first offers
+                acceptance.learn_copied(piece.offer, emitted[piece.start :])
+            return
+        for at, proposal in enumerate(piece.proposals, piece.start):
+            if at <= accepted:
+                acceptance.learn_sampled(source, self._greedy, proposal.draft, at < accepted)

@@ -37,13 +37,13 @@ class Tally:
             self.first_end, self.first_tokens = now, len(done.tokens)
         self.last_end = now
         self.rounds += 1
-        self.plans[done.plan.why] += 1
-        if done.source is None:
+        self.plans[done.reason.text] += 1
+        if not done.sources:
             return
         self.refusals += done.accepted < done.drafted
-        count = self.sources[done.source]
-        count[0] += done.drafted
-        count[1] += done.accepted
+        for at, source in enumerate(done.sources):
+            self.sources[source][0] += 1
+            self.sources[source][1] += at < done.accepted
         while len(self.positions) < done.drafted:
             self.positions.append([0, 0])
         for i in range(done.drafted):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from engine.context import Context
 from engine.drafters import Offer
-from engine.drafters.ahead import AheadDrafter, Submits, always
+from engine.drafters.ahead import AheadDrafter
 from engine.model import FloatArray
 from engine.sampler import Sampler
 from engine.stats import Source
@@ -20,18 +20,18 @@ class ExitDrafter(AheadDrafter):
 
     source: Source = "exit"
 
-    def __init__(
-        self, context: Context, rule: Rule, sampler: Sampler, stopped: Callable[[], bool], submits: Submits = always
-    ) -> None:
+    def __init__(self, context: Context, rule: Rule, sampler: Sampler, stopped: Callable[[], bool]) -> None:
         if context.exit_layers is None:
             raise ValueError("the context's target is not left early")
-        super().__init__(context, rule, sampler, stopped, submits)
+        super().__init__(context, rule, sampler, stopped)
 
-    def offer(self, ids: Sequence[int], limit: int) -> Offer | None:
+    def offer(self, ids: Sequence[int], limit: int, ahead: Sequence[int] = ()) -> Offer | None:
         """As many tokens as one verifying pass can hold and the target can take back."""
         model = self._context.target.model
-        reach = limit if model.reach is None else model.reach
-        length = min(limit, model.n_ctx - len(ids), model.n_batch - 1, reach)
+        most = min(model.n_ctx - len(ids), model.n_batch - 1)
+        if model.reach is not None:
+            most = min(most, model.reach)
+        length = min(limit, most - len(ahead))
         return Offer(self.source, length) if length > 0 else None
 
     def row(self, ahead: Sequence[int]) -> FloatArray:

@@ -6,7 +6,7 @@ is made anew when they change behind it.  (Prompt lookup decoding; Saxena 2023.)
 
 from collections.abc import Sequence
 
-from engine.drafters import Offer
+from engine.drafters import Mark, Offer, Submits, always
 from engine.stats import Source
 from engine.verify import Proposal
 
@@ -33,8 +33,10 @@ class LookupDrafter:
             self._ids, self._places = [], {}
         self._grow(ids)
 
-    def offer(self, ids: Sequence[int], limit: int) -> Offer | None:
+    def offer(self, ids: Sequence[int], limit: int, ahead: Sequence[int] = ()) -> Offer | None:
         """The continuation of the longest match."""
+        if ahead:
+            return None
         self._grow(ids)
         place, match = self._longest()
         if not match or limit < 1:
@@ -42,9 +44,12 @@ class LookupDrafter:
         found = self._ids[place : place + limit]
         # a match that reaches the end of the text repeats itself
         self._found = self._until_end((found * (limit // len(found) + 1))[:limit])
-        return Offer(self.source, len(self._found), match) if self._found else None
+        if not self._found:
+            return None
+        marks = [Mark(match + i) for i in range(len(self._found))]
+        return Offer(self.source, len(self._found), self._found, marks)
 
-    def propose(self, length: int) -> list[Proposal]:
+    def propose(self, length: int, ahead: Sequence[Proposal] = (), submits: Submits = always) -> list[Proposal]:  # noqa: ARG002
         """The first `length` tokens found, as certain (one-hot) drafts."""
         return [Proposal(token, None) for token in self._found[:length]]
 

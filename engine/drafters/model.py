@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from engine.context import Cache, Context
 from engine.drafters import Offer
-from engine.drafters.ahead import AheadDrafter, Submits, always
+from engine.drafters.ahead import AheadDrafter
 from engine.model import FloatArray
 from engine.narrow import Candidates
 from engine.sampler import Sampler
@@ -17,25 +17,26 @@ class ModelDrafter(AheadDrafter):
 
     source: Source = "model"
 
-    def __init__(
-        self, context: Context, rule: Rule, sampler: Sampler, stopped: Callable[[], bool], submits: Submits = always
-    ) -> None:
+    def __init__(self, context: Context, rule: Rule, sampler: Sampler, stopped: Callable[[], bool]) -> None:
         if context.draft is None:
             raise ValueError("the context has no draft model")
-        super().__init__(context, rule, sampler, stopped, submits)
+        super().__init__(context, rule, sampler, stopped)
         self._cache = context.draft
 
     @property
     def cache(self) -> Cache:
-        """The draft's cache, to be read up to the last committed id before `propose`; ModelError once a pass failed."""
-        self.check()
+        """The draft's cache, to be read up to the last committed id before `propose`."""
         return self._cache
 
-    def offer(self, ids: Sequence[int], limit: int) -> Offer | None:
+    def offer(self, ids: Sequence[int], limit: int, ahead: Sequence[int] = ()) -> Offer | None:
         """As many tokens as its context has room for; one, so that it never reads a draft, if its reach is bounded."""
         model = self._cache.model
-        length = min(limit, model.n_ctx - len(ids), limit if model.reach is None else 1)
-        return Offer(self.source, length) if length > 0 else None
+        length = min(limit, model.n_ctx - len(ids) - len(ahead))
+        if model.reach is not None:
+            length = min(length, 1 - len(ahead))
+        if length < 1:
+            return None
+        return Offer(self.source, length, lag=max(0, len(ids) - 1 - self._cache.length))
 
     def row(self, ahead: Sequence[int]) -> FloatArray | Candidates:
         """A pass of the draft model over what it lacks."""

@@ -128,7 +128,7 @@ def random_pair(folder: Path, size: str, weights: str, tokens: int, chance: floa
     """Decoding with a draft whose tokens are kept with `chance`."""
     target, draft = (random_model(folder, shape, weights, None) for shape in SHAPES[size])
     measured = measure_costs(target, COST_WIDTHS)
-    costs = Costs(measured.cost, {"model": DraftCost(measure_costs(draft, (1,)).cost(1))})
+    costs = Costs(lambda width, _: measured.cost(width), {"model": DraftCost(measure_costs(draft, (1,)).cost(1))})
     pair = Pair(target, draft, "target", "draft", costs=costs, device=target.device)
     engine = Engine(pair, rules=lambda _name, seed, start: Programmed(chance, seed + start))
     kind = f"captured {target.captured}, narrow rows {target.narrows}"
@@ -141,7 +141,8 @@ def smollm(weights: str, tokens: int) -> None:
     model = TorchModel(TorchOptions(path=model_path("TINY"), n_ctx=2048, weights=weights))
     print(f"SmolLM2 135M {weights}, ms by width: {by_width(model)}")
     model.rewind(0)
-    costs = Costs(measure_costs(model, COST_WIDTHS).cost)
+    table = measure_costs(model, COST_WIDTHS)
+    costs = Costs(lambda width, _: table.cost(width))
     engine = Engine(Pair(model, costs=costs, device=model.device))
     decoding(engine, f"SmolLM2 135M {weights}, lookup", "Write the numbers from one to thirty in words.", tokens)
     engine.close()

@@ -195,7 +195,7 @@ def main(weights: str, tokens: int, turns: int, kinds: str = "", drafts: str = "
         weights=weights,
     )
     costs = loaded.pair.costs
-    print("ms by width:", {w: round(costs.target(w), 1) for w in (1, 2, 4, 8, 16)}, "drafts:", dict(costs.drafts))
+    print("ms by width:", {w: round(costs.target(w, 0), 1) for w in (1, 2, 4, 8, 16)}, "drafts:", dict(costs.drafts))
     compare(loaded, tokens, turns, kinds.split(",") if kinds else KINDS)
     if drafts == "model":
         second_turn(loaded, tokens)

@@ -15,14 +15,13 @@ from typing import NamedTuple
 from engine.backends.toy import EarlyLM
 from engine.config import Sampling, Speculation
 from engine.context import Context
-from engine.drafters import Drafter, Offer
-from engine.drafters.ahead import Submits, always
+from engine.drafters import Drafter, Offer, Submits, always
 from engine.drafters.exit import ExitDrafter
 from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
 from engine.generate import Answering, RoundDone, rounds
 from engine.model import FloatArray
-from engine.planner import Plan, Planner
+from engine.planner import Drafting, FixedDrafting, Planner, Reason
 from engine.sampler import Sampler
 from engine.sampling import Distribution
 from engine.stats import Source
@@ -93,23 +92,47 @@ class Fixed(Planner):
         self.path, self.context, self.most = path, context, most
 
 
-class Chancy(Fixed):
-    """Source and length of each round are choices of the path; not to draft is one of them."""
+class ByChance(Drafting):
+    """Source and length of each piece are choices of the path; to draft no more is one of them."""
 
-    def plan(self, room: int, offers: Callable[[int], Sequence[Offer]]) -> Plan:
-        found = offers(min(room, self.most)) if room else []
+    def __init__(self, planner: Fixed, room: int) -> None:
+        super().__init__(planner.speculation, Reason(""), room)
+        self._path = planner.path
+
+    def next(self, offers: Sequence[Offer]) -> Offer | None:
+        mine = [offer for offer in offers if offer.source not in self._declined]
         options: list[Offer | None] = [None]
-        options += [replace(offer, length=n) for offer in found for n in range(1, offer.length + 1)]
-        return Plan(self.path.branch([(option, 1 / len(options)) for option in options]), "", self.speculation)
+        options += [replace(offer, length=n) for offer in mine for n in range(1, offer.length + 1) if offer.tokens]
+        options += [replace(offer, length=1) for offer in mine if not offer.tokens]
+        return self._path.branch([(option, 1 / len(options)) for option in options])
+
+
+class Chancy(Fixed):
+    """Chained drafts of all kinds."""
+
+    def begin(self, room: int, context: int) -> Drafting:
+        return ByChance(self, min(room, self.most))
 
 
 class ByIds(Fixed):
     """The length of each round is a function of the ids before it."""
 
-    def plan(self, room: int, offers: Callable[[int], Sequence[Offer]]) -> Plan:
-        length = min(room, sum(self.context.ids) % (self.most + 1))
-        found = offers(length) if length else []
-        return Plan(found[-1] if found else None, "", self.speculation)
+    def begin(self, room: int, context: int) -> Drafting:
+        return FixedDrafting(self.speculation, Reason(""), min(room, sum(self.context.ids) % (self.most + 1)))
+
+
+class Submitting(Planner):
+    """A planner whose drafting asks `submits` as well."""
+
+    def __init__(self, planner: Planner, submits: Submits) -> None:
+        super().__init__(planner.speculation)
+        self.begin, self.observe = self._begin, planner.observe  # type: ignore[method-assign]
+        self._planner, self._asked = planner, submits
+
+    def _begin(self, room: int, context: int) -> Drafting:
+        drafting = self._planner.begin(room, context)
+        drafting.submits = self._asked  # type: ignore[method-assign]
+        return drafting
 
 
 def coupled(path: Path) -> Rule:
@@ -248,10 +271,12 @@ class Loop:
         if self.remembers:
             sampler = RememberingSampler(sampler, self._known)
         ahead = [
-            make(context, rule, sampler, lambda: False, self.submits) for make in (self.parts.drafter, self.parts.exit)
+            make(context, rule, sampler, lambda: False) for make in (self.parts.drafter, self.parts.exit)
         ]
         drafters: list[Drafter] = [d for d in (lookup, *ahead) if d.source in self.sources]
         planner = self.parts.planner(path, context, self.drafted)
+        if self.submits is not always:
+            planner = Submitting(planner, self.submits)
         for step in rounds(Answering(context, drafters, planner, rule, sampler, self.tokens, lambda: 0.0)):
             if isinstance(step, RoundDone):
                 self.tests[step.drafted, step.accepted] += 1

@@ -9,6 +9,8 @@ import numpy as np
 
 from engine.config import Sampling
 from engine.context import Cache, Context
+from engine.drafters import Submits as SubmitsRows
+from engine.drafters import always as always_submits
 from engine.drafters.ahead import AheadDrafter
 from engine.drafters.exit import ExitDrafter
 from engine.drafters.model import ModelDrafter
@@ -164,8 +166,10 @@ class NoiseOfTheLastDraft(Coupled):
 class DropsUnlikely(AheadDrafter):
     """Does not submit a token that it drew, and nothing after it, because the token was unlikely."""
 
-    def propose(self, length: int) -> list[Proposal]:
-        proposals = super().propose(length)
+    def propose(
+        self, length: int, ahead: Sequence[Proposal] = (), submits: SubmitsRows = always_submits
+    ) -> list[Proposal]:
+        proposals = super().propose(length, ahead, submits)
         likely = [p.draft is None or p.draft.prob(p.token) >= 0.4 for p in proposals]
         return proposals[: likely.index(False)] if False in likely else proposals
 
@@ -173,9 +177,11 @@ class DropsUnlikely(AheadDrafter):
 class StopsByTheDraw(AheadDrafter):
     """Does not submit the last token, because of what was drawn there."""
 
-    def propose(self, length: int) -> list[Proposal]:
-        proposals = super().propose(length)
-        return proposals[:-1] if proposals[-1].token == 0 else proposals
+    def propose(
+        self, length: int, ahead: Sequence[Proposal] = (), submits: SubmitsRows = always_submits
+    ) -> list[Proposal]:
+        proposals = super().propose(length, ahead, submits)
+        return proposals[:-1] if proposals and proposals[-1].token == 0 else proposals
 
 
 class ModelDropsUnlikely(DropsUnlikely, ModelDrafter):

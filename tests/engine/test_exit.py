@@ -376,7 +376,7 @@ class Timed(EarlyLM):
 
 
 def test_what_was_measured_of_an_exit_reaches_the_planner() -> None:
-    costs = Costs(lambda width: 10.0 * width, {"exit": DraftCost(5.0, 1.0)})
+    costs = Costs(lambda width, _: 10.0 * width, {"exit": DraftCost(5.0, 1.0)})
     engine = leaving(EarlyLM(16), exit_agreement=0.05, costs=costs)
     engine._clock = FakeClock()
     answer = last(engine.answer_ids(PROMPT, request(None, Speculation(), max_tokens=24)))

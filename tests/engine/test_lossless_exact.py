@@ -9,8 +9,9 @@ import pytest
 from engine.config import Sampling, Speculation
 from engine.context import Context
 from engine.errors import DecodeFailed
+from engine.experience import Experience
 from engine.model import FloatArray
-from engine.planner import Experience, Planner
+from engine.planner import Planner
 from engine.sampling import Distribution
 from engine.stats import Source
 from tests.engine.loops import ByIds, Chancy, Loop, Parts, Remembering, coupled
@@ -199,10 +200,8 @@ def test_a_draft_that_fails_at_what_it_drew(drafted: int, sources: tuple[Source,
 
 
 def learning(path: Path, context: Context, most: int) -> Planner:
-    """The planner that a user gets, past its first plain rounds."""
-    experience = Experience()
-    experience.since_plain = 0
-    return Planner(Speculation(), experience)
+    """The planner that a user gets."""
+    return Planner(Speculation(), Experience(), greedy=False)
 
 
 @pytest.mark.parametrize("name", ["plain", "top-k", "all"])

@@ -67,7 +67,7 @@ def test_costs_of_a_model_that_only_drafted_are_measured_again_for_a_target(file
     one = opened(file)
     CalibrationStore(config(file).cache_dir).put(key_of(config(file), one), CostTable(ms={1: 12345.0}))
     found = costs(config(file), opened(file), None, lambda _: None)
-    assert found.target(1) < 12345
+    assert found.target(1, 0) < 12345
     assert found.drafts == {}
     drafted = costs(config(file), opened(file), one, lambda _: None)
     assert "model" in drafted.drafts
