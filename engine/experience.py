@@ -11,6 +11,8 @@ from engine.stats import Source
 
 EXPLORING = 0.01
 """Share of the time that may be spent on drafts that are not expected to pay, to learn whether they do."""
+PLAIN_AFTER = (8, 256)
+"""Rounds with drafts after which a plain one is made, at first and at last; twice as many each time."""
 MOST_SAVED = 600.0
 """Milliseconds that are saved up for that at most."""
 
@@ -24,11 +26,25 @@ class Experience:
         """`priors`: how often sampled tokens were right where that was measured; `learned`: taken up from before."""
         self.acceptance = Acceptance(priors, learned)
         self.costs = LiveCosts(costs)
-        self.since_plain = 0
-        """Rounds since the last plain one."""
         self.saved_up = 0.0
         """Milliseconds that may be spent on exploring."""
+        self._drafted, self._plain_after = 0, PLAIN_AFTER[0]
 
-    def took(self, ms: float) -> None:
-        """A round is over."""
+    @property
+    def learned(self) -> Learned:
+        """What lasts beyond this run."""
+        return self.acceptance.learned
+
+    @property
+    def wants_plain(self) -> bool:
+        """Whether a plain round is due, however well drafting does: it keeps the cost of one token known."""
+        return self._drafted >= self._plain_after
+
+    def took(self, drafted: int, ms: float) -> None:
+        """A round with so many drafts is over."""
         self.saved_up = min(self.saved_up + EXPLORING * ms, MOST_SAVED)
+        if drafted:
+            self._drafted += 1
+        elif self._drafted:
+            self._plain_after = min(2 * self._plain_after, PLAIN_AFTER[1])
+            self._drafted = 0

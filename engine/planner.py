@@ -20,8 +20,6 @@ from engine.sampling import Distribution
 from engine.stats import Source
 from engine.verify import Proposal
 
-PLAIN_EVERY = 48
-"""Rounds after which a plain one is made, however well drafting does: it keeps the cost of one token known."""
 FIXED: tuple[Source, ...] = ("model", "exit", "lookup")
 """Whose drafts a fixed length takes: the first that offers any."""
 NAMES: Mapping[Source, str] = {"lookup": "lookup", "model": "draft model", "exit": "early exit"}
@@ -144,12 +142,11 @@ class AutoDrafting(Drafting):
     def next(self, offers: Sequence[Offer]) -> Offer | None:
         """The offer, cut to its best length, that raises the round's tokens per millisecond most."""
         if not self.pieces:
-            self.first = offers
+            self.first = self.first or offers
+        offers = [offer for offer in offers if offer.source not in self._declined]
         least = self._rate * (MARGIN if not self.pieces else 1.0)
         best: tuple[float, Offer] | None = None
         for offer in offers:
-            if offer.source in self._declined:
-                continue
             rate, length = self._best(offer)
             if length and rate > (best[0] if best else least):
                 best = rate, replace(offer, length=length)
@@ -298,7 +295,7 @@ class Planner:
             return OFF
         if most < 1:
             return "off: no room for a draft"
-        if now.mode == "auto" and self._learned.since_plain >= PLAIN_EVERY:
+        if now.mode == "auto" and self._learned.wants_plain:
             return "a plain round, to know what one costs"
         return None
 
@@ -309,8 +306,7 @@ class Planner:
         learned, spent = self._learned, drafting.spent(target_ms)
         sampling = next((s for s in drafting.sources if s in SAMPLING), None)
         learned.costs.observe(drafting.drafted, sampling, spent, context)
-        learned.since_plain = learned.since_plain + 1 if drafting.drafted else 0
-        learned.took(spent.draft + spent.target)
+        learned.took(drafting.drafted, spent.draft + spent.target)
         for offer in drafting.first:
             learned.acceptance.learn_copied(offer, emitted)
         for piece in drafting.pieces:
