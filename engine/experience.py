@@ -12,7 +12,9 @@ from engine.stats import Source
 EXPLORING = 0.01
 """Share of the time that may be spent on drafts that are not expected to pay, to learn whether they do."""
 PLAIN_AFTER = (8, 256)
-"""Rounds with drafts after which a plain one is made, at first and at last; twice as many each time."""
+"""Rounds with drafts before a plain one is made, at first and at last; twice as many each time it is as expected."""
+SURPRISE = 0.15
+"""A plain round that is off by more than this share makes the next one come sooner again."""
 MOST_SAVED = 600.0
 """Milliseconds that are saved up for that at most."""
 
@@ -40,11 +42,12 @@ class Experience:
         """Whether a plain round is due, however well drafting does: it keeps the cost of one token known."""
         return self._drafted >= self._plain_after
 
-    def took(self, drafted: int, ms: float) -> None:
-        """A round with so many drafts is over."""
+    def took(self, drafted: int, ms: float, expected: float) -> None:
+        """A round with so many drafts is over; it was expected to take `expected` milliseconds."""
         self.saved_up = min(self.saved_up + EXPLORING * ms, MOST_SAVED)
         if drafted:
             self._drafted += 1
         elif self._drafted:
-            self._plain_after = min(2 * self._plain_after, PLAIN_AFTER[1])
+            surprising = abs(ms - expected) > SURPRISE * expected
+            self._plain_after = PLAIN_AFTER[0] if surprising else min(2 * self._plain_after, PLAIN_AFTER[1])
             self._drafted = 0

@@ -305,8 +305,9 @@ class Planner:
         """Learn from a finished round behind `context` tokens that brought `emitted`, `accepted` of them drafts."""
         learned, spent = self._learned, drafting.spent(target_ms)
         sampling = next((s for s in drafting.sources if s in SAMPLING), None)
+        expected = learned.costs.target(1 + drafting.drafted, context)
+        learned.took(drafting.drafted, spent.draft + spent.target, expected)
         learned.costs.observe(drafting.drafted, sampling, spent, context)
-        learned.took(drafting.drafted, spent.draft + spent.target)
         for offer in drafting.first:
             learned.acceptance.learn_copied(offer, emitted)
         for piece in drafting.pieces:

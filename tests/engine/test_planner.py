@@ -40,7 +40,7 @@ def row(lead: float = 2.0) -> Distribution:
 def draft(
     planner: Planner, *offers: Offer, room: int = 100, leads: tuple[float, ...] = (), plain: bool = False
 ) -> Drafting:
-    """A round's drafting as the loop does it; a draft model's rows lead by `leads`, then by 2; `plain`: if it is due."""
+    """A round's drafting as the loop does it; a draft model's rows lead by `leads`, then by 2; `plain` where due."""
     if not plain:
         planner._learned._drafted = 0
     drafting = planner.begin(room, 0)
@@ -221,7 +221,7 @@ def test_plain_rounds_become_rare() -> None:
         drafting = planner.begin(100, 0)
         if wanted := drafting.next([LONG]):
             drafting.took(wanted, [Proposal(token, None) for token in wanted.tokens], 0.0)
-        learn(planner, drafting, drafting.drafted)
+        learn(planner, drafting, drafting.drafted, GPU.target(1 + drafting.drafted, 0))
         if not drafting.drafted:
             plain.append(at)
     assert plain[0] <= 8
