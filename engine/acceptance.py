@@ -26,8 +26,10 @@ LEADS = (0.25, 0.75, 1.5, 3.0, 5.0)
 """Where classes of greedy draft rows part, by the lead of the first logit over the second."""
 FAVOURITES = (0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 """Where classes of sampled draft rows part, by the largest probability."""
-CLASS_RATE, MOOD_RATE = 0.06, 0.25
-"""How far a verdict moves the score of its class, and the mood."""
+CLASS_RATE, MOOD_RATE, DRIFT_RATE = 0.06, 0.06, 1.0
+"""How far a verdict moves the score of its class, and the mood; the latter more, the more errors of late agree."""
+LATE = 0.8
+"""What an error still weighs in the drift after the next one."""
 FADE = 0.995
 """What is left of a mood after a verdict."""
 MOST = 6.0
@@ -49,6 +51,8 @@ class Acceptance:
         self._priors = {**PRIORS, **priors}
         self._scores = dict(learned.scores) if learned else {}
         self._moods = dict(learned.moods) if learned else {}
+        self._drifts: dict[str, float] = {}
+        """The mean error of late, by source."""
 
     @property
     def learned(self) -> Learned:
@@ -94,7 +98,9 @@ class Acceptance:
         score = self._scores.get(name, _logit(usual))
         self._scores[name] = _within(score + CLASS_RATE * error)
         if mood:
-            self._moods[source] = _within(FADE * self._moods.get(source, 0.0) + MOOD_RATE * error)
+            drift = self._drifts[source] = LATE * self._drifts.get(source, 0.0) + (1 - LATE) * error
+            rate = MOOD_RATE + DRIFT_RATE * abs(drift)
+            self._moods[source] = _within(FADE * self._moods.get(source, 0.0) + rate * error)
 
 
 def _class_of(mark: Mark) -> tuple[str, float]:

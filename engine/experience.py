@@ -11,7 +11,7 @@ from engine.stats import Source
 
 EXPLORING = 0.01
 """Share of the time that may be spent on drafts that are not expected to pay, to learn whether they do."""
-PLAIN_AFTER = (8, 256)
+PLAIN_AFTER = (32, 256)
 """Rounds with drafts before a plain one is made, at first and at last; twice as many each time it is as expected."""
 SURPRISE = 0.15
 """A plain round that is off by more than this share makes the next one come sooner again."""
