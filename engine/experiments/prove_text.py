@@ -6,17 +6,15 @@ In strict exactness they are equal by construction; here it is seen whether they
 from collections.abc import Iterator, Sequence
 
 from engine.config import Request, Sampling, Speculation
-from engine.context import common_prefix
 from engine.engine import Engine
 from engine.events import Finished
+from engine.experiments.parting import parting
 from engine.experiments.prove_plan import Plan, messages
 from engine.experiments.prove_records import Compared, Difference, Working
 from engine.stats import Answer
 
 SAMPLINGS = {"greedy": Sampling(temperature=0), "T 0.8, seed 7": Sampling(temperature=0.8, seed=7)}
 OFF, AUTO = Speculation(mode="off"), Speculation()
-SHOWN = 8
-"""Tokens that are told of each text where two part."""
 
 
 def compare_texts(engine: Engine, plan: Plan) -> Iterator[Working | Compared]:
@@ -71,10 +69,5 @@ def _compared(
 
 
 def _difference(engine: Engine, prompt: str, off: Answer, on: Answer) -> Difference:
-    same = common_prefix(off.ids, on.ids)
-
-    def shown(answer: Answer) -> str:
-        pieces = [engine.pair.target.vocab.piece(token) for token in answer.ids[same : same + SHOWN]]
-        return b"".join(pieces).decode("utf-8", "replace")
-
-    return Difference(prompt=prompt, token=same + 1, off=shown(off), on=shown(on))
+    place = parting(engine.pair.target.vocab.piece, off.ids, on.ids)
+    return Difference(prompt=prompt, token=place.token, off=place.off, on=place.on)

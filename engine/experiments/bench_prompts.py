@@ -1,0 +1,90 @@
+"""Prompts by kind of text, written for this benchmark, and how long their answers are.
+
+The lengths are such that a run with all kinds takes about a quarter of an hour on two slow cores; where code is edited
+the whole file fits, since that is what a user waits for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.experiments.bench_texts import FERRY, MARKET, NOTICE, WORKSHOP
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of text."""
+
+    tokens: int
+    """Most tokens of an answer."""
+    prompts: tuple[str, ...]
+
+
+def _edit(task: str) -> str:
+    return f"{task} Change nothing else. Answer with the whole file.\n\n```python\n{WORKSHOP}```"
+
+
+KINDS: Mapping[str, Kind] = {
+    "chat": Kind(
+        64,
+        (
+            "My neighbour gave me twelve kilos of plums. What can I do with them this weekend without much work?",
+            "I start a new job on Monday and I am nervous. How do I get through the first week well?",
+        ),
+    ),
+    "writing": Kind(
+        64,
+        (
+            "Write the beginning of a story in which a clockmaker repairs a clock that runs backwards.",
+            "Describe a harbour on the first morning of winter, in the present tense, without the word cold.",
+        ),
+    ),
+    "reasoning": Kind(
+        64,
+        (
+            "Five people sit in a row. Eva sits left of Tom, Tom left of Ida, Max right of Ida, and Leo between Eva "
+            "and Tom. Who sits in the middle? Explain each step.",
+            "A shop raises a price by 20 per cent and then lowers it by 20 per cent. Is the price the same as before? "
+            "Argue first in words, then with an example.",
+        ),
+    ),
+    "maths": Kind(
+        96,
+        (
+            "A tank holds 900 litres. One tap fills it in 6 hours, another in 9. How long do both take together, and "
+            "how much does each bring? Show every step.",
+            "Solve the system 3x + 2y = 19 and 5x - 4y = 17. Show every step, then check the solution.",
+        ),
+    ),
+    "coding": Kind(
+        128,
+        (
+            "Write a Python function that merges overlapping intervals given as pairs, then tests for it with pytest.",
+            "Write a Python class for a queue with a limited size: put, get, peek, len, and an error of its own when "
+            "it is full or empty. Add docstrings.",
+        ),
+    ),
+    "editing": Kind(
+        720,
+        (
+            _edit("Add type hints to every function and method of this file."),
+            _edit("Rename the class `Job` to `Repair` and `JobError` to `RepairError` everywhere in this file."),
+        ),
+    ),
+    "summarizing": Kind(
+        128,
+        (
+            "Summarize this text in five bullet points. Give one sentence from the text, word for word and in "
+            f"quotation marks, with each.\n\n{FERRY}",
+            "What does this text say about money? Quote every sentence that names a price or a cost, then sum them up "
+            f"in one sentence.\n\n{FERRY}",
+        ),
+    ),
+    "translation": Kind(
+        64,
+        (
+            f"Translate this text into German:\n\n{MARKET}",
+            f"Translate this notice into French:\n\n{NOTICE}",
+        ),
+    ),
+}
+"""In the order in which they are run."""
