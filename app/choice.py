@@ -57,6 +57,13 @@ def choose(settings: Settings, library: "Library", require_draft: bool = False) 
     return Choice(replace(config, n_ctx=_context(config)), pair)
 
 
+def with_answers(choice: Choice, settings: Settings) -> Choice:
+    """The same for a conversation: its answers are kept for drafts to be copied from, unless history is off."""
+    if settings.demo or settings.history is False:
+        return choice
+    return Choice(replace(choice.config, library=paths.answers_dir()), choice.pair)
+
+
 def _pair(settings: Settings, library: "Library") -> str:
     """The pair that is named, or the best one that is installed."""
     pairs = library.catalogue.pairs

@@ -49,6 +49,11 @@ def models_dir() -> Path:
     return data_dir() / "models"
 
 
+def answers_dir() -> Path:
+    """The ids of earlier answers, for drafts to be copied from."""
+    return data_dir() / "answers"
+
+
 def private_file(path: Path) -> Path:
     """Make an empty file of mode 0600 where there is none; returns it."""
     from models.files import make_private

@@ -113,6 +113,8 @@ class Settings:
     """Another way to compute attention; default: auto, which is on with a GPU or a quantized cache, else off."""
     weights: Weights | None = None
     """How the torch engine holds weights: nf4 and int8 need the least memory; default: auto, by device and memory."""
+    history: bool | None = None
+    """false keeps nothing of what is said on the disk, and reads nothing of it; default: true."""
     exit_layers: str | None = None
     """How many of the target's first layers draft for the rest (torch engine): auto measures it; default: off."""
 

@@ -137,6 +137,8 @@ class EngineConfig(Frozen, frozen=True, kw_only=True):
     """Whether a draft that does not fit is an error; otherwise the target goes on alone and says why."""
     cache_dir: Path | None = None
     """Where measurements are kept; None keeps none."""
+    library: Path | None = None
+    """A folder for the user's answers, which later ones may be copied from; None keeps and reads none."""
 
     def __post_init__(self) -> None:
         _check(self.n_ctx is None or self.n_ctx >= 16, f"ctx must be at least 16 tokens, not {self.n_ctx}")

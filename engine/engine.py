@@ -17,6 +17,7 @@ from engine.config import Rule as RuleName
 from engine.context import Context
 from engine.drafters import Drafter
 from engine.drafters.exit import ExitDrafter
+from engine.drafters.library import Library
 from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import Interrupted, PromptTooLong
@@ -44,15 +45,22 @@ def lossless(name: RuleName, seed: int, start: int) -> Rule:
 class Engine:
     """One pair, one conversation's caches, one answer at a time."""
 
-    def __init__(self, pair: Pair, clock: Clock = time.perf_counter, rules: Rules = lossless) -> None:
+    def __init__(
+        self, pair: Pair, clock: Clock = time.perf_counter, rules: Rules = lossless, library: Library | None = None
+    ) -> None:
         self.pair = pair
+        self._library = library
         self._rules = rules
         self.context = Context(pair.target, pair.draft, pair.exit_layers)
         self._clock = clock
         self._chat = Chat(pair.target.vocab)
         self._horizon = Horizon(self._chat, pair.target.n_ctx)
-        self._lookup = LookupDrafter(pair.target.vocab.eog)
-        self._experience = Experience(pair.costs, {} if pair.exit_agreement is None else {"exit": pair.exit_agreement})
+        self._lookup = LookupDrafter(pair.target.vocab.eog, library)
+        self._experience = Experience(
+            pair.costs,
+            {} if pair.exit_agreement is None else {"exit": pair.exit_agreement},
+            pair.lessons.taken_up() if pair.lessons else None,
+        )
         self._planner: Planner | None = None
         self._cancelled = threading.Event()
 
@@ -61,7 +69,8 @@ class Engine:
         """Load what `config` names; raises LoadFailed, PairMismatch or ConfigError."""
         from engine.loading import load_pair
 
-        return cls(load_pair(config, progress))
+        pair = load_pair(config, progress)
+        return cls(pair, library=Library.of(config.library, pair.target.vocab))
 
     @property
     def loaded(self) -> Loaded:
@@ -97,6 +106,8 @@ class Engine:
             run = Run(self.pair, self.context, self._experience, request, prompt, self._clock)
             yield from self._events(run, started)
         finally:
+            if self.pair.lessons:
+                self.pair.lessons.keep(self._experience.learned)
             self._planner = None
             self._cancelled.clear()
 
@@ -139,7 +150,10 @@ class Engine:
         except Interrupted:
             finish = "cancelled"
         yield from run.end(finish)
-        yield Finished(answer=run.answer())
+        answer = run.answer()
+        if self._library is not None:
+            self._library.add(answer.ids)
+        yield Finished(answer=answer)
 
     def _read(self, run: Run, started: float) -> Iterator[Reading]:
         """The target reads its part of the prompt; the draft reads its own just before it is used."""

@@ -26,6 +26,8 @@ class Mark(NamedTuple):
     """Places that go on with it."""
     other: int = 0
     """Places that agree as far, and go on with another token."""
+    library: bool = False
+    """Whether they stand in earlier answers, not in this conversation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,55 +1,207 @@
-"""Lookup drafting against a slow and obvious search of the whole history."""
+"""Lookup drafting against a slow and obvious search of all there is."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.drafters.lookup import LONGEST, PLACES, LookupDrafter
+from engine.drafters import Mark, Offer
+from engine.drafters.library import ORDER, Library
+from engine.drafters.library_file import LibraryFile
+from engine.drafters.lookup import LookupDrafter
+from engine.drafters.places import SEPARATOR, GrowingPlaces, SortedPlaces
+from engine.drafters.trail import FRESH, KEPT, LONGEST
 
 IDS = st.lists(st.integers(0, 3), max_size=60)
+FEW = st.lists(st.integers(0, 12), max_size=FRESH + 2)
+"""So short that no place is ever out of view."""
 
 
-def brute(ids: list[int]) -> tuple[int, list[int]]:
-    """The longest match of the end of `ids` among the latest places, the latest of equals: (length, continuation)."""
-    places = [p for p in range(2, len(ids)) if ids[p - 2 : p] == ids[-2:]][-PLACES:]
-    best, found = 0, []
-    for place in reversed(places):
-        match = 2
-        while match < min(place, LONGEST) and ids[place - match - 1] == ids[len(ids) - match - 1]:
-            match += 1
-        if match > best:
-            best, found = match, ids[place:]
-    return best, found
+def match_at(text: Sequence[int], place: int, ids: Sequence[int]) -> int:
+    """How many tokens before a place are the last of `ids`."""
+    match = 0
+    while match < min(place, len(ids), LONGEST) and text[place - 1 - match] == ids[len(ids) - 1 - match]:
+        match += 1
+    return match
+
+
+def tail_of(ids: Sequence[int], place: int, limit: int) -> list[int]:
+    """What goes on from a place of the conversation, which repeats itself where it ends."""
+    text = list(ids)
+    for step in range(limit):
+        text.append(text[place + step])
+    return text[len(ids) :]
+
+
+def brute(ids: Sequence[int], limit: int) -> list[tuple[int, Mark]]:
+    """Tokens and marks, by asking every place at every step."""
+    places = [(match_at(ids, place, ids), place) for place in range(1, len(ids))]
+    longest = max((match for match, _ in places), default=0)
+    voters = sorted(((m, p) for m, p in places if 2 * m > longest and (m > 1 or longest == 1)), reverse=True)
+    found: list[tuple[int, Mark]] = []
+    for step in range(limit if longest else 0):
+        nexts = [tail_of(ids, place, limit)[step] for _, place in voters]
+        token = max(nexts, key=nexts.count)
+        voters = [voter for voter, its in zip(voters, nexts, strict=True) if its == token]
+        found.append((token, Mark(voters[0][0] + step, len(voters), len(nexts) - len(voters))))
+    return found
+
+
+def shown(offer: Offer | None) -> list[tuple[int, Mark]]:
+    """Tokens and marks of an offer."""
+    return list(zip(offer.tokens, offer.marks, strict=True)) if offer else []
+
+
+@given(FEW, st.integers(1, 8), st.integers(1, 10))
+def test_the_vote_of_the_longest_matches_is_offered(ids: list[int], limit: int, step: int) -> None:
+    drafter = LookupDrafter(frozenset())
+    drafter.begin(ids[:1], 0)
+    offer = None
+    for end in [*range(1, len(ids), step), len(ids)]:
+        offer = drafter.offer(ids[:end], limit)
+    assert shown(offer) == brute(ids, limit)
+    assert [p.token for p in drafter.propose(limit)] == [token for token, _ in shown(offer)]
+    assert all(p.draft is None for p in drafter.propose(limit))
 
 
 @given(IDS, st.integers(1, 8), st.integers(1, 10))
-def test_the_longest_and_latest_match_is_offered(ids: list[int], limit: int, step: int) -> None:
+def test_every_mark_is_true(ids: list[int], limit: int, step: int) -> None:
     drafter = LookupDrafter(frozenset())
-    offer = None
-    drafter.begin(ids[:1], 0)
     for end in [*range(1, len(ids), step), len(ids)]:
-        offer = drafter.offer(ids[:end], limit)
-    match, found = brute(ids)
-    assert (offer.match if offer else 0) == match
-    assert [p.token for p in drafter.propose(limit)] == (found * limit)[:limit] if offer else not found
+        said = list(ids[:end])
+        for token, mark in shown(drafter.offer(ids[:end], limit)):
+            places = [p for p in range(1, len(said)) if said[p] == token and match_at(said, p, said) >= mark.match]
+            assert places, (said, token, mark)
+            assert mark.agree + mark.other <= max(KEPT, FRESH)
+            said.append(token)
+
+
+@given(IDS)
+def test_a_place_in_view_is_never_beaten_by_a_latest_one(ids: list[int]) -> None:
+    drafter = LookupDrafter(frozenset())
+    for end in range(len(ids) + 1):
+        now = ids[:end]
+        latest = [p for p in range(2, end) if now[p - 2 : p] == now[-2:]][-FRESH:]
+        best = max((match_at(now, place, now) for place in latest), default=0)
+        offer = drafter.offer(now, 1)
+        assert (offer.match if offer else 0) >= best
 
 
 @given(IDS, IDS, st.integers(0, 60))
 def test_a_changed_history_is_forgotten(old: list[int], new: list[int], keep: int) -> None:
-    changed = old[:keep] + new
+    shared = min(keep, len(old))
+    changed = old[:shared] + new
     used, unused = LookupDrafter(frozenset()), LookupDrafter(frozenset())
     used.offer(old, 4)
-    used.begin(changed, min(keep, len(old)))
+    used.begin(changed, shared)
+    unused.begin(changed, 0)
     assert used.offer(changed, 4) == unused.offer(changed, 4)
 
 
-def test_drafts_are_certain_and_stop_behind_an_end() -> None:
-    drafter = LookupDrafter(frozenset({9}))
-    offer = drafter.offer([1, 2, 3, 9, 4, 1, 2], 5)
+@given(IDS, IDS, st.lists(st.integers(0, 3), max_size=8), st.integers(1, 8))
+def test_what_is_drafted_ahead_counts_as_said_and_leaves_no_trace(
+    ids: list[int], more: list[int], ahead: list[int], limit: int
+) -> None:
+    drafter, undisturbed = LookupDrafter(frozenset()), LookupDrafter(frozenset())
+    for end in range(len(more) + 1):
+        now = [*ids, *more[:end]]
+        assert drafter.offer(now, limit) == undisturbed.offer(now, limit)
+        behind = LookupDrafter(frozenset())
+        behind.begin(now, 0)
+        behind.offer(now, limit)
+        expected = behind.offer([*now, *ahead], limit)
+        assert drafter.offer(now, limit, ahead) == expected
+
+
+@given(IDS, st.integers(1, 4), st.lists(st.integers(0, 60), max_size=8))
+def test_an_index_goes_back_and_on(ids: list[int], order: int, lengths: list[int]) -> None:
+    text: list[int] = []
+    places = GrowingPlaces(text, order)
+    for length in [*lengths, len(ids)]:
+        places.shrink(length)
+        del text[length:]
+        text.extend(ids[len(text) : length])
+        places.grow()
+        run = text[-order:]
+        there = [at for at in range(order, len(text)) if text[at - order : at] == run]
+        assert places.latest(text, 3) == there[::-1][:3]
+
+
+@given(IDS, IDS)
+def test_a_sorted_index_finds_what_a_growing_one_finds(text: list[int], ids: list[int]) -> None:
+    growing = GrowingPlaces(text, 3)
+    growing.grow()
+    assert SortedPlaces(np.array(text, np.int64), 3).latest(ids, 4) == growing.latest(ids, 4)
+
+
+def test_an_offer_ends_behind_an_end() -> None:
+    offer = LookupDrafter(frozenset({9})).offer([1, 2, 3, 9, 4, 1, 2], 5)
+    assert offer == Offer("lookup", 2, [3, 9], [Mark(2), Mark(3)])
+
+
+def test_a_text_that_ends_in_its_own_repetition_goes_on_with_it() -> None:
+    offer = LookupDrafter(frozenset()).offer([7, 1, 2, 3, 1, 2], 7)
     assert offer is not None
-    assert [(p.token, p.draft) for p in drafter.propose(5)] == [(3, None), (9, None)]
+    assert offer.tokens == [3, 1, 2, 3, 1, 2, 3]
 
 
 @pytest.mark.parametrize("ids", [[], [1], [1, 2], [1, 2, 3]])
 def test_nothing_is_offered_where_nothing_repeats(ids: list[int]) -> None:
     assert LookupDrafter(frozenset()).offer(ids, 4) is None
+
+
+ANSWER = list(range(100, 130))
+
+
+def library(folder: Path, *answers: Sequence[int]) -> Library:
+    found = Library(LibraryFile(folder / "answers", SEPARATOR))
+    for answer in answers:
+        found.add(answer)
+    return found
+
+
+@pytest.mark.parametrize("opened_again", [False, True])
+def test_earlier_answers_are_copied_where_they_match_longer(tmp_path: Path, opened_again: bool) -> None:
+    kept = library(tmp_path, ANSWER)
+    drafter = LookupDrafter(frozenset(), library(tmp_path) if opened_again else kept)
+    assert drafter.offer([5, 100, 101], 4) is None
+    offer = drafter.offer([5, 100, 101, 102], 4)
+    assert offer == Offer("lookup", 4, ANSWER[3:7], [Mark(match, library=True) for match in range(3, 7)])
+    here = [101, 102, 103, 7, 100, 101, 102, 103]
+    drafter.begin(here, 0)
+    offer = drafter.offer(here, 2)
+    assert offer == Offer("lookup", 2, [104, 105], [Mark(4, library=True), Mark(5, library=True)])
+    tie = [101, 102, 103, 7, 8, 101, 102, 103]
+    drafter.begin(tie, 0)
+    offer = drafter.offer(tie, 1)
+    assert offer == Offer("lookup", 1, [7], [Mark(3)])
+
+
+def test_a_copy_ends_with_its_answer(tmp_path: Path) -> None:
+    drafter = LookupDrafter(frozenset(), library(tmp_path, ANSWER, range(200, 230)))
+    offer = drafter.offer(ANSWER[:-2], 9)
+    assert offer is not None
+    assert offer.tokens == ANSWER[-2:]
+    assert drafter.offer([*ANSWER], 9) is None
+
+
+LONG = st.lists(st.integers(0, 3), min_size=16, max_size=40)
+
+
+@given(LONG, LONG, IDS)
+def test_a_library_that_is_opened_again_offers_the_same(
+    tmp_path_factory: pytest.TempPathFactory, answer: list[int], other: list[int], ids: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("library")
+    grown = library(folder, answer, other)
+    drafters = [LookupDrafter(frozenset(), grown), LookupDrafter(frozenset(), library(folder))]
+    for end in range(len(ids) + 1):
+        offers = [drafter.offer(ids[:end], 6) for drafter in drafters]
+        assert offers[0] == offers[1]
+        for at, (_, mark) in enumerate(shown(offers[0])):
+            if mark.library:
+                run = [*ids[:end], *offers[0].tokens[: at + 1]][-ORDER - 1 :]
+                assert any(run == text[p - ORDER : p + 1] for text in (answer, other) for p in range(len(text)))
