@@ -15,7 +15,8 @@ from engine.context import Cache, Context
 from engine.drafters import Drafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import ModelError
-from engine.planner import Drafting, Planner, Reason
+from engine.planner import Drafting, Planner
+from engine.reasons import Reason
 from engine.sampler import Sampler
 from engine.sampling import Distribution
 from engine.stats import Source

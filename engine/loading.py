@@ -148,6 +148,7 @@ class _Loader:
             change=change,
             exit_layers=early.layers if early else None,
             exit_agreement=early.agreement if early else None,
+            lessons=measured.lessons(config, target, draft),
             notes=self._notes,
         )
 

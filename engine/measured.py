@@ -27,6 +27,7 @@ from engine.early import leaves_early
 from engine.errors import ConfigError, LoadFailed
 from engine.events import Loading
 from engine.exit_table import ExitPoint, ExitTable, choose, exits, measure_exit
+from engine.lessons import Lessons
 from engine.model import Model
 from engine.opening import Opened, Tell, llamacpp_library, open_model, telling
 from engine.stats import Source
@@ -170,6 +171,11 @@ def early_exit(config: EngineConfig, target: Opened, cost: Cost, progress: Tell)
         lambda known: all(known.at(number) for number in tried),
     )
     return choose(table, asked, model.layers, cost)
+
+
+def lessons(config: EngineConfig, target: Opened, draft: Opened | None) -> Lessons:
+    """Where this pair's lessons are kept."""
+    return Lessons(CalibrationStore(config.cache_dir), key_of(config, target), key_of(config, draft) if draft else None)
 
 
 def key_of(config: EngineConfig, opened: Opened) -> Key:

@@ -6,6 +6,7 @@ from typing import Literal
 from engine.config import Exactness
 from engine.costs import FLAT, Costs
 from engine.events import Loaded
+from engine.lessons import Lessons
 from engine.model import Model
 from engine.stats import EngineName, HeldAs
 from engine.verdict import Change
@@ -40,6 +41,8 @@ class Pair:
     """How many of the target's first layers draft for the rest; None: no early exit."""
     exit_agreement: float | None = None
     """In what share of places their choice was the whole target's in the calibration; None: not measured."""
+    lessons: Lessons | None = None
+    """Where what its answers teach is kept; None: nowhere."""
     load_s: float = 0.0
     notes: list[str] = field(default_factory=list)
     can_draft: bool = True

@@ -6,7 +6,7 @@ without it; to draft nothing is where it begins.  One invariant: what is decided
 the one in question and on rounds that are over, so no draw of this round has a part in it (DESIGN 3.3).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 
@@ -16,35 +16,19 @@ from engine.drafters import Offer
 from engine.experience import Experience
 from engine.gain import MARGIN, UNLIKELY, needed
 from engine.pair import OFF
+from engine.reasons import NAMES, Reason
 from engine.sampling import Distribution
 from engine.stats import Source
 from engine.verify import Proposal
 
 FIXED: tuple[Source, ...] = ("model", "exit", "lookup")
 """Whose drafts a fixed length takes: the first that offers any."""
-NAMES: Mapping[Source, str] = {"lookup": "lookup", "model": "draft model", "exit": "early exit"}
-"""What a reason calls a source."""
 SAMPLING: frozenset[Source] = frozenset({"model", "exit"})
 """Sources that run a model."""
 LONGEST_SAMPLED = 24
 """Tokens that are thought of as sampled one after another."""
 REPAID = 16
 """Rounds in which what a draft model has to read first should have paid."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a round was drafted as it was."""
-
-    text: str
-    source: Source | None = None
-    """Whose drafts it is about; None: nobody's."""
-    needed: float | None = None
-    """The least acceptance per test at which that source pays; None: unknown, or not even a perfect one does."""
-    observed: float | None = None
-    """The acceptance per test that is expected of it."""
-    gain: float | None = None
-    """Expected tokens per millisecond relative to not drafting, less 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,23 +264,23 @@ class Planner:
         now = self.speculation
         most = min(room, self._longest, MAX_DRAFT if now.length is None else now.length)
         if plain := self._why_plain(now, most):
-            return Drafting(now, Reason(plain))
+            return Drafting(now, plain)
         if now.mode == "fixed":
             return FixedDrafting(now, Reason(""), most)
         return AutoDrafting(now, most, self._learned, context, self._greedy)
 
-    def _why_plain(self, now: Speculation, most: int) -> str | None:
+    def _why_plain(self, now: Speculation, most: int) -> Reason | None:
         """Why nothing is drafted, whatever is on offer; None where something may be."""
         if now.mode == "off":
-            return "speculation is off"
+            return Reason("speculation is off")
         if self._width_limit == 1:
-            return "off: no wider pass equals a single one bit for bit here"
+            return Reason("off: no wider pass equals a single one bit for bit here")
         if not self._longest:
-            return OFF
+            return Reason(OFF)
         if most < 1:
-            return "off: no room for a draft"
+            return Reason("off: no room for a draft", passing=True)
         if now.mode == "auto" and self._learned.wants_plain:
-            return "a plain round, to know what one costs"
+            return Reason("a plain round, to know what one costs", passing=True)
         return None
 
     def observe(

@@ -87,6 +87,13 @@ class SpeculationStats(Frozen, frozen=True, kw_only=True):
     by_source: dict[str, SourceCount]
     by_position: list[float | None]
     plan: str
+    """What was drafted in how many rounds, and why the rest was not."""
+    needed: float | None = None
+    """The least acceptance per test at which the source that the plan is about pays; None: it cannot, or nothing is."""
+    observed: float | None = None
+    """The acceptance per test that was expected of it at the end."""
+    expected_gain: float | None = None
+    """Mean of what rounds with drafts were expected to gain over plain ones, as a share; None where none had any."""
 
 
 class Verdict(Frozen, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from engine.config import Rule
 from engine.generate import RoundDone
 from engine.planner import Planner
+from engine.reasons import Reasons
 from engine.stats import Receipt, Source, SourceCount, SpeculationStats, Timings
 
 
@@ -24,7 +25,7 @@ class Tally:
     refusals: int = 0
     sources: dict[Source, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     positions: list[list[int]] = field(default_factory=list)
-    plans: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    reasons: Reasons = field(default_factory=Reasons)
 
     def chunk(self, tokens: int, now: float) -> None:
         """Some more of the prompt was read by the target, up to `now`."""
@@ -37,7 +38,7 @@ class Tally:
             self.first_end, self.first_tokens = now, len(done.tokens)
         self.last_end = now
         self.rounds += 1
-        self.plans[done.reason.text] += 1
+        self.reasons.note(done.reason, done.source)
         if not done.sources:
             return
         self.refusals += done.accepted < done.drafted
@@ -81,13 +82,11 @@ class Tally:
             mean_tokens_per_round=_ratio(emitted, self.rounds),
             by_source={name: SourceCount(drafted=c[0], accepted=c[1]) for name, c in self.sources.items()},
             by_position=[_ratio(kept, drafted) for drafted, kept in self.positions],
-            plan=self.usual_plan,
+            plan=self.reasons.text,
+            needed=self.reasons.about.needed,
+            observed=self.reasons.about.observed,
+            expected_gain=self.reasons.gain,
         )
-
-    @property
-    def usual_plan(self) -> str:
-        """The reason that held in most rounds."""
-        return max(self.plans, key=self.plans.__getitem__, default="")
 
     @property
     def drafted(self) -> int:

@@ -21,7 +21,8 @@ from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
 from engine.generate import Answering, RoundDone, rounds
 from engine.model import FloatArray
-from engine.planner import Drafting, FixedDrafting, Planner, Reason
+from engine.planner import Drafting, FixedDrafting, Planner
+from engine.reasons import Reason
 from engine.sampler import Sampler
 from engine.sampling import Distribution
 from engine.stats import Source

@@ -224,14 +224,14 @@ def test_plain_rounds_become_rare() -> None:
         learn(planner, drafting, drafting.drafted, GPU.target(1 + drafting.drafted, 0))
         if not drafting.drafted:
             plain.append(at)
-    assert plain[0] <= 8
+    assert plain[0] <= 32
     assert len(plain) <= 12
 
 
 def test_a_table_that_was_measured_wrongly_is_put_right_by_rounds() -> None:
     """As after a calibration on a busy machine: width 1 seemed slow, so drafting seemed cheap."""
     planner = auto(Costs(lambda width, _: 150 if width == 1 else CPU.target(width, 0), CPU.drafts))
-    for _ in range(200):
+    for _ in range(600):
         drafting = draft(planner, Offer("model", 8), plain=True)
         learn(planner, drafting, round(drafting.drafted * 0.7), CPU.target(drafting.drafted + 1, 0))
     assert not draft(planner, Offer("model", 8)).drafted
