@@ -6,7 +6,7 @@ tokens crosses from one answer to another.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +59,7 @@ class Part:
         return found[: found.index(SEPARATOR)] if SEPARATOR in found else found
 
 
-def _sorted(answers: Mapping[bytes, Sequence[int]]) -> Part:
+def _sorted(answers: Answers) -> Part:
     """A part that stays as it is."""
     lengths = [len(tokens) + 1 for tokens in answers.values()]
     text = np.full(sum(lengths), SEPARATOR, np.int64)
@@ -106,14 +106,11 @@ class Library:
         used = {name for part in self.parts for name in part.used}
         dropped: list[bytes] = []
         added: Answers = {}
-        name = name_of(ids)
         if len(ids) >= LEAST_TOKENS:
-            if name in self._answers:
-                used.add(name)
-            elif (alike := self._alike(ids)) is None:
-                added = {name: tuple(ids)}
-            elif self._covers(ids, self._answers[alike]):
-                added, dropped = {name: tuple(ids)}, [alike]
+            alike = self._alike(ids)
+            if alike is None or _replaces(ids, self._answers[alike].tolist()):
+                added[name_of(ids)] = np.asarray(ids, np.uint32)
+                dropped += [alike] if alike else []
             else:
                 used.add(alike)
         self._file.append(used - set(dropped), dropped, added)
@@ -128,7 +125,7 @@ class Library:
             del self._answers[name]
         self._answers |= added
         for name, tokens in added.items():
-            self._new.add(name, tokens)
+            self._new.add(name, tokens.tolist())
         if len(self._new.text) >= FRESH_TOKENS:
             self._open()
 
@@ -146,10 +143,12 @@ class Library:
         name, most = max(shared.items(), key=lambda item: item[1], default=(b"", 0))
         return name if most >= ALIKE * len(runs) else None
 
-    def _covers(self, ids: Sequence[int], other: Sequence[int]) -> bool:
-        """Whether nearly all of another answer is said here."""
-        theirs = _runs(other).keys()
-        return len(theirs & _runs(ids).keys()) >= ALIKE * len(theirs)
+
+def _replaces(ids: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether nearly all of another answer is said here, and something else as well."""
+    mine, theirs = _runs(ids).keys(), _runs(other).keys()
+    shared = len(mine & theirs)
+    return shared < len(mine) and shared >= ALIKE * len(theirs)
 
 
 def _runs(ids: Sequence[int]) -> dict[int, int]:

@@ -11,14 +11,16 @@ import hashlib
 import os
 import struct
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.model import Vocabulary
 
-Answers = dict[bytes, tuple[int, ...]]
+Tokens = npt.NDArray[np.uint32]
+Answers = dict[bytes, Tokens]
 """Tokens by name, the least recently used first."""
 MARK = b"\x8ePl\n"
 ADD, USE, DROP = b"+", b"=", b"-"
@@ -28,9 +30,13 @@ _WASTE = 1 << 16
 _TOKENS = np.dtype("<u4")
 
 
-def name_of(tokens: Sequence[int]) -> bytes:
+def name_of(tokens: Sequence[int] | Tokens) -> bytes:
     """The name of an answer: 8 bytes."""
-    return _name(np.asarray(tokens, _TOKENS).tobytes())
+    return _name(_packed(tokens))
+
+
+def _packed(tokens: Sequence[int] | Tokens) -> bytes:
+    return np.asarray(tokens, _TOKENS).tobytes()
 
 
 def _name(data: bytes) -> bytes:
@@ -65,11 +71,11 @@ class LibraryFile:
             self._rewrite(answers)
         return answers
 
-    def append(self, used: Iterable[bytes], dropped: Iterable[bytes], added: Mapping[bytes, Sequence[int]]) -> None:
+    def append(self, used: Iterable[bytes], dropped: Iterable[bytes], added: Answers) -> None:
         """Note what happened, at once."""
         data = b"".join(
             (
-                *(_record(USE, name) for name in used),
+                *(_record(USE, name) for name in sorted(used)),
                 *(_record(DROP, name) for name in dropped),
                 *(_record(ADD, name, tokens) for name, tokens in added.items()),
             )
@@ -86,7 +92,7 @@ class LibraryFile:
         answers: Answers = {}
         for kind, name, tokens in _records(data):
             known = answers.pop(name, None)
-            if kind == ADD and max(tokens) < self._size:
+            if kind == ADD and tokens.max() < self._size:
                 answers[name] = tokens
             elif kind == USE and known is not None:
                 answers[name] = known
@@ -106,11 +112,11 @@ class LibraryFile:
                 raise
 
 
-def _record(kind: bytes, name: bytes, tokens: Sequence[int] = ()) -> bytes:
-    return _HEAD.pack(MARK, kind, name, len(tokens)) + np.asarray(tokens, _TOKENS).tobytes()
+def _record(kind: bytes, name: bytes, tokens: Sequence[int] | Tokens = ()) -> bytes:
+    return _HEAD.pack(MARK, kind, name, len(tokens)) + _packed(tokens)
 
 
-def _records(data: bytes) -> Iterator[tuple[bytes, bytes, tuple[int, ...]]]:
+def _records(data: bytes) -> Iterator[tuple[bytes, bytes, Tokens]]:
     """Each whole record: its kind, its name, its tokens."""
     at = data.find(MARK)
     while 0 <= at <= len(data) - _HEAD.size:
@@ -118,7 +124,7 @@ def _records(data: bytes) -> Iterator[tuple[bytes, bytes, tuple[int, ...]]]:
         body = data[at + _HEAD.size : at + _HEAD.size + count * _TOKENS.itemsize]
         whole = (kind == ADD and count and _name(body) == name) or (kind in (USE, DROP) and not count)
         if whole:
-            yield kind, name, tuple(np.frombuffer(body, _TOKENS).tolist())
+            yield kind, name, np.frombuffer(body, _TOKENS)
         at = data.find(MARK, at + (_HEAD.size + len(body) if whole else 1))
 
 
