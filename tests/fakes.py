@@ -1,10 +1,14 @@
 """Small hand-written fakes: a model that fails on demand, a clock that stands still, and a loop ready to run."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from engine.backends.toy import EarlyLM, ScriptLM, ToyLM, ToyModel, ToyVocabulary
 from engine.config import Request, Sampling, Speculation
+from engine.drafters.library import Library
+from engine.drafters.library_file import LibraryFile
 from engine.engine import Engine
 from engine.events import AnswerEvent, Finished
 from engine.model import FloatArray
@@ -85,9 +89,19 @@ class FakeClock:
         model.on_pass = spend
 
 
-def engine_of(target: object, draft: object = None, **options: object) -> Engine:
-    """An engine over toys; its models are empty and every call recorded so far is forgotten."""
-    engine = Engine(Pair(target, draft, draft_name="draft" if draft else None, **options))  # type: ignore[arg-type]
+def engine_of(
+    target: object, draft: object = None, library: Sequence[Sequence[int]] | None = None, **options: object
+) -> Engine:
+    """An engine over toys; its models are empty and every call recorded so far is forgotten.
+
+    `library`: earlier answers, kept in no file.
+    """
+    pair = Pair(target, draft, draft_name="draft" if draft else None, **options)  # type: ignore[arg-type]
+    kept = None if library is None else Library(LibraryFile(Path(os.devnull, "answers"), pair.target.vocab.size))
+    for answer in library or ():
+        assert kept is not None
+        kept.add(answer)
+    engine = Engine(pair, library=kept)
     for model in (target, draft):
         if isinstance(model, FaultyModel):
             model.calls.clear()

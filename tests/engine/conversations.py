@@ -34,6 +34,8 @@ class Talk:
     """How far the draft is from the target; None: no draft model."""
     exit_layers: int | None
     """After how many of its 8 layers the target is left; None: never."""
+    library: list[list[int]] | None
+    """What the user was told in earlier conversations; None: nothing is kept."""
     known: dict[tuple[tuple[int, ...], int], Answer] = field(default_factory=dict)
     """What fresh engines have answered, by prompt and most tokens."""
 
@@ -55,6 +57,7 @@ class Talk:
             n_ctx=20 if chance.random() < 0.1 else 200,
             blur=chance.choice([None, 0.1, 0.3, 0.6]),
             exit_layers=None if seed % 3 else 4 + seed % 4,
+            library=None if seed % 4 > 1 else _library(seed, size),
         )
 
     @property
@@ -69,7 +72,7 @@ class Talk:
         draft = None
         if self.blur is not None:
             draft = ToyLM(self.size, self.n_ctx - 4, seed=self.seed, blur=self.blur, eog=self.eog)
-        return engine_of(target, draft, exit_layers=self.exit_layers)
+        return engine_of(target, draft, self.library, exit_layers=self.exit_layers)
 
     def request(self, max_tokens: int, speculation: Speculation) -> Request:
         """A request of this conversation."""
@@ -164,6 +167,12 @@ class Conversation:
 
     def _ids(self, least: int, most: int) -> list[int]:
         return [self._chance.randrange(self.talk.size) for _ in range(self._chance.randint(least, most))]
+
+
+def _library(seed: int, size: int) -> list[list[int]]:
+    """A few answers of anybody's."""
+    chance = random.Random(seed)
+    return [chance.choices(range(size), k=chance.randint(16, 60)) for _ in range(3)]
 
 
 def _sampling(chance: random.Random, seed: int | None) -> Sampling:

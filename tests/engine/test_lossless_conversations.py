@@ -43,6 +43,7 @@ def play(talk: Talk, cut: int | None) -> tuple[Conversation, Counter[str]]:
         check(conversation, turn)
         seen["turns"] += 1
         seen["broken off"] += turn.broken
+        seen["last looked up in the library"] += conversation.engine._lookup._copied is not None
         if turn.answer is not None:
             seen[turn.answer.stop_kind or turn.answer.finish_reason] += 1
             seen["drafted"] += turn.answer.speculation.drafted
@@ -63,6 +64,7 @@ def test_conversations_that_are_broken_off_somewhere(part: int) -> None:
     assert seen["turns"] >= 3 * len(talks)
     assert all(seen[kind] for kind in ("eos", "string", "length", "cancelled", "context_full"))
     assert 0 < seen["accepted"] < seen["drafted"]
+    assert seen["last looked up in the library"]
     assert 0 < seen["kept of it"] < seen["left early"]
 
 
