@@ -30,8 +30,11 @@ class Trail:
 
     def find(self, ids: Sequence[int]) -> list[Place]:
         """The places that agree with the end of `ids`, which begin with those of the last `keep`; the best first."""
+        fresh = self._index.latest(ids, FRESH)
+        if not fresh:  # then nothing is carried along, since that would be among them
+            return []
         text, found = self._text, self._carried(ids)
-        for at in self._index.latest(ids, FRESH):
+        for at in fresh:
             if at not in found:
                 found[at] = self._match(ids, at)
         places = [(match, at) for at, match in found.items() if text[at] != SEPARATOR]
