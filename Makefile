@@ -9,7 +9,7 @@ PULL   := PACELINE_HOME=$(MODELS) $(BIN)/paceline models pull
 TINY   := $(MODELS)/data/models/smollm2-135m-q4_1.gguf
 TARGET := $(MODELS)/data/models/qwen2.5-coder-1.5b-q4_k_m.gguf
 DRAFT  := $(MODELS)/data/models/qwen2.5-coder-0.5b-q4_k_m.gguf
-BENCHES := $(filter-out %/common.py %/prompts.py,$(wildcard tests/bench/*.py))
+BENCHES := $(filter-out %/common.py %/prompts.py %/against_llamacpp.py,$(wildcard tests/bench/*.py))
 TEST_ENV := PACELINE_TEST_TINY=$(TINY) PACELINE_TEST_TARGET=$(TARGET) PACELINE_TEST_DRAFT=$(DRAFT)
 
 .PHONY: chat demo test test-pair check format snapshots bench clean
@@ -41,6 +41,7 @@ snapshots: $(VENV)/.installed-dev   ## take the pictures of the window anew
 	cp 'tests/app/__snapshots__/test_snapshots/test_snapshot_finished[size0].svg' assets/chat.svg
 
 bench: $(VENV)/.installed-dev $(TINY) $(TARGET) $(DRAFT)    ## the figures of BENCHMARKS.md that a script makes; hours on two cores
+	PACELINE_HOME=$(MODELS) $(BIN)/paceline bench --pair coder
 	for script in $(BENCHES); do echo "== $$script"; $(TEST_ENV) $(BIN)/python $$script || exit 1; done
 
 $(VENV)/bin/python:

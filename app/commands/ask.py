@@ -42,7 +42,7 @@ def ask(
     settings = layers.load(options or Settings())
     if turns and (prompt is not None or stdin):
         raise UsageError("--turns takes the place of a prompt: leave one of them out")
-    spoken = _turns(turns) if turns else [_prompt(prompt, stdin)]
+    spoken = _turns(turns) if turns else [whole_prompt(prompt, stdin)]
     from app.choice import choose, with_answers
     from app.commands.asking import Asking
     from app.output import output
@@ -52,7 +52,7 @@ def ask(
     return asyncio.run(Asking(settings, choice, output(json)).run(spoken))
 
 
-def _prompt(prompt: str | None, stdin: bool) -> str:
+def whole_prompt(prompt: str | None, stdin: bool) -> str:
     """The prompt, then what stdin holds; EmptyPrompt where nothing is said."""
     if prompt is None and not stdin:
         raise UsageError("there is nothing to answer: give a prompt in quotes, or - to read it from stdin")

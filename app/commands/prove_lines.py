@@ -34,13 +34,17 @@ class Progress:
 
     def show(self, what: str, share: float) -> None:
         """Tell what is being done, and its share that is done."""
-        text = f"{sanitize(what)} {share:.0%}"
+        text = self.text(sanitize(what), share)
         if self._live and text != self._shown:
             self._write(CLEAR + text)
             self._shown = text
         elif not self._live and what != self._what:
             self._write(f"paceline: {sanitize(what)}\n")
         self._what = what
+
+    def text(self, what: str, share: float) -> str:
+        """The line in a terminal."""
+        return f"{what} {share:.0%}"
 
     def notes(self, notes: Sequence[str]) -> None:
         """Tell what was found while loading."""

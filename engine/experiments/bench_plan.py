@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from engine.config import Rule, Sampling, Speculation
+from engine.errors import ConfigError
 from engine.experiments.bench_prompts import KINDS
 
 SEED = 7
@@ -28,6 +29,16 @@ class Plan:
     sampling: Sampling = SEEDED
     """Filters, penalties and the seed; the temperature is that of the run."""
     rule: Rule | None = None
+
+    def __post_init__(self) -> None:
+        """ConfigError where something is out of range."""
+        if self.turns < 1:
+            raise ConfigError(f"turns must be at least 1, not {self.turns}")
+        if self.tokens is not None and self.tokens < 2:
+            raise ConfigError(f"tokens must be at least 2, or there is nothing to time, not {self.tokens}")
+        for temperature in self.temperatures:
+            self.at(temperature)
+        assert self.modes
 
     @property
     def modes(self) -> list[Speculation]:

@@ -1,5 +1,11 @@
 """What the benchmark's prompts are about, written for it: a file to edit, texts to summarize and to translate."""
 
+
+def _unwrapped(text: str) -> str:
+    """Each paragraph as one line, as a text is that somebody pastes."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 WORKSHOP = '''"""Keeps the jobs of a bicycle workshop: what came in, what was done, and what it costs."""
 
 import csv
@@ -71,7 +77,8 @@ class Workshop:
 '''
 """About 70 lines without a type hint."""
 
-FERRY = """\
+FERRY = _unwrapped(
+    """\
 The ferry of Aldermouth crosses the lower Senn between the old town and the farms of the eastern bank. It is
 the last ferry in the county that is pulled along a chain, and the only one that still belongs to the people
 who use it. The crossing is 210 metres wide, takes six minutes in calm weather, and has been made on most days
@@ -111,6 +118,7 @@ the hull. Those who want the old one answer that this is what is always said bef
 Marta Oyelaran does not say how she will vote. "The river does not mind," she says. "It only wants to be asked
 every morning."
 """
+)
 """About 600 words, with dates, figures and things said."""
 
 MARKET = (

@@ -5,7 +5,7 @@ import platform
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from engine.config import EngineConfig, Message, Request, Sampling, Speculation
 from engine.engine import Engine
 from engine.events import Finished
+from engine.experiments.turns import in_turns, ratios
 from engine.stats import Answer
 
 
@@ -36,21 +37,6 @@ def header(what: str) -> None:
 def spread(values: Sequence[float], digits: int = 3) -> str:
     """Median [least, most]."""
     return f"{statistics.median(values):.{digits}f} [{min(values):.{digits}f}, {max(values):.{digits}f}]"
-
-
-def in_turns(sides: Sequence[Callable[[], float]], turns: int) -> list[list[float]]:
-    """Runs A B, B A, A B ...; the figures of each side, in order of the turns."""
-    out: list[list[float]] = [[] for _ in sides]
-    for turn in range(turns):
-        order = range(len(sides)) if turn % 2 == 0 else reversed(range(len(sides)))
-        for side in order:
-            out[side].append(sides[side]())
-    return out
-
-
-def ratios(a: Sequence[float], b: Sequence[float]) -> list[float]:
-    """a / b, turn by turn."""
-    return [x / y for x, y in zip(a, b, strict=True)]
 
 
 def engine(target: Path, draft: Path | None = None, **options: object) -> Engine:
@@ -84,3 +70,6 @@ def ask(
 def spec(value: str) -> Speculation:
     """off, auto or a number, as on the command line."""
     return Speculation(mode="fixed", length=int(value)) if value.isdigit() else Speculation(mode=value)  # type: ignore[arg-type]
+
+
+__all__ = ["ask", "engine", "header", "in_turns", "model_path", "ratios", "spec", "spread"]
