@@ -21,11 +21,13 @@ nothing that it says.
 
 Without a command, the chat opens.  PACELINE_HOME moves everything that the program keeps; PACELINE_OFFLINE=1 forbids
 any connection.  --debug, anywhere, writes what went wrong to the log."""
-FLAGS = {"--debug", "--demo", "--help", "--json", "--sabotage", "--stdin", "--version"}
+FLAGS = {"--debug", "--demo", "--help", "--json", "--lookup-only", "--sabotage", "--stdin", "--version"}
 """Options without a value."""
 COMMANDS = {
     "ask": ("app.commands.ask:ask", "Answer a prompt on stdout, as it comes."),
     "models": ("app.commands.models:app", "What can be fetched, and what is on this machine."),
+    "compare": ("app.commands.compare:compare", "Answer a prompt with drafts and without, in turns: what it gains."),
+    "bench": ("app.commands.bench:bench", "Measure how much faster answers come with drafts, by kind of text."),
     "prove": ("app.commands.prove:prove", "Test on this machine that drafting changes nothing that the model says."),
     "doctor": ("app.commands.doctor:doctor", "Say whether a chat can start here, and what to do where it cannot."),
 }
