@@ -14,7 +14,8 @@ from engine.config import EngineConfig
 from engine.engines import engines_for
 
 if TYPE_CHECKING:
-    from models.library import Library
+    from app.tuned import Tuned
+    from models.library import Installed, Library
 
 BEST_FIRST = ("coder", "tiny")
 """Pairs that are taken where none was used before."""
@@ -38,22 +39,19 @@ class Choice:
             remember(self.pair)
 
 
-def choose(settings: Settings, library: "Library", require_draft: bool = False) -> Choice:
-    """What to load; raises NothingInstalled, UsageError, or an error of the engine or the models package."""
+def choose(settings: Settings, library: "Library", require_draft: bool = False, tuned: bool = True) -> Choice:
+    """What to load; raises NothingInstalled, UsageError, or an error of the engine or the models package.
+
+    A pair drafts with what was tuned for it, unless the settings name a draft or `tuned` is False.
+    """
     if settings.demo:
         return Choice(replace(settings.engine_config(Path("demo")), target_name="demo"))
     pair = None if settings.target else _pair(settings, library)
     target = library.resolve(settings.target or library.catalogue.pairs[str(pair)].target)
-    draft_ref = settings.draft or (library.catalogue.pairs[pair].draft if pair else None)
-    draft = library.resolve(draft_ref) if draft_ref not in (None, "none") else None
-    config = replace(
-        settings.engine_config(target.path),
-        target_name=target.id,
-        draft=draft.path if draft else None,
-        draft_name=draft.id if draft else "",
-        require_draft=require_draft and draft is not None,
-        cache_dir=paths.cache_dir(),
-    )
+    config = replace(settings.engine_config(target.path), target_name=target.id, cache_dir=paths.cache_dir())
+    if draft := _draft(settings, library, pair):
+        config = replace(config, draft=draft.path, draft_name=draft.id, require_draft=require_draft)
+        config = _tuned(config) if tuned and settings.draft is None else config
     return Choice(replace(config, n_ctx=_context(config)), pair)
 
 
@@ -62,6 +60,24 @@ def with_answers(choice: Choice, settings: Settings) -> Choice:
     if settings.demo or settings.history is False:
         return choice
     return Choice(replace(choice.config, library=paths.answers_dir()), choice.pair)
+
+
+def _draft(settings: Settings, library: "Library", pair: str | None) -> "Installed | Tuned | None":
+    """The draft that is named, perhaps by the id of a tuned one, or that of the pair."""
+    from app import tuned
+
+    if (ref := settings.draft) is not None:
+        return None if ref == "none" else tuned.named(ref) or library.resolve(ref)
+    ref = library.catalogue.pairs[pair].draft if pair else None
+    return library.resolve(ref) if ref else None
+
+
+def _tuned(config: EngineConfig) -> EngineConfig:
+    """The same with the draft in the form that was tuned for this target on this machine, where there is one."""
+    from app import tuned
+
+    known = None if config.draft_backend == "torch" else tuned.find(config)
+    return replace(config, draft=known.path, draft_name=known.id) if known else config
 
 
 def _pair(settings: Settings, library: "Library") -> str:

@@ -1,4 +1,4 @@
-"""llama.cpp as a library: import, log, devices, quantizing.  Nothing it says reaches descriptor 1 or 2.
+"""llama.cpp as a library: import, log, devices.  Nothing it says reaches descriptor 1 or 2.
 
 Its log goes, line by line, to the Python logger "paceline.llama"; error lines are collected as well, so that a
 failed call can say llama.cpp's own reason.
@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import logging
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ from typing import Any
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # read at import; else a failed assertion runs a debugger on fd 1
 
 from llama_cpp import llama_cpp as _lib
-
-from engine.errors import ModelError
 
 lib: Any = _lib
 """The low-level API; untyped, because the package's annotations do not fit what ctypes makes of them."""
@@ -29,8 +26,6 @@ _LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERR
 _CONTINUED = 5
 _GPU_KINDS = (1, 2)
 """ggml's device types: a GPU of its own, a GPU that shares the memory."""
-FILE_TYPES = {"q4_0": 2, "q4_1": 3, "q8_0": 7, "q4_k_m": 15}
-"""llama.cpp's numbers of the forms that `quantize` makes."""
 
 
 class _Log:
@@ -123,10 +118,10 @@ def gpu_offload() -> tuple[bool, str]:
 
 def gpu_name() -> str | None:
     """The first GPU that llama.cpp sees; None without one."""
-    count = _ggml("ggml_backend_dev_count", ctypes.c_size_t)
-    get = _ggml("ggml_backend_dev_get", ctypes.c_void_p, ctypes.c_size_t)
-    kind = _ggml("ggml_backend_dev_type", ctypes.c_int, ctypes.c_void_p)
-    describe = _ggml("ggml_backend_dev_description", ctypes.c_char_p, ctypes.c_void_p)
+    count = ggml("ggml_backend_dev_count", ctypes.c_size_t)
+    get = ggml("ggml_backend_dev_get", ctypes.c_void_p, ctypes.c_size_t)
+    kind = ggml("ggml_backend_dev_type", ctypes.c_int, ctypes.c_void_p)
+    describe = ggml("ggml_backend_dev_description", ctypes.c_char_p, ctypes.c_void_p)
     if not (count and get and kind and describe):
         return None
     for index in range(count()):
@@ -136,7 +131,7 @@ def gpu_name() -> str | None:
     return None
 
 
-def _ggml(name: str, returns: object, *takes: object) -> Callable[..., Any] | None:
+def ggml(name: str, returns: object, *takes: object) -> Callable[..., Any] | None:
     """A function of ggml's, which the package does not wrap; Windows keeps it in libraries of its own."""
     folder = Path(lib.__file__).parent / "lib"
     for candidate in (None, folder / "ggml.dll", folder / "ggml-base.dll"):
@@ -148,21 +143,3 @@ def _ggml(name: str, returns: object, *takes: object) -> Callable[..., Any] | No
         function.restype, function.argtypes = returns, list(takes)
         return function
     return None
-
-
-def quantize(source: Path, target: Path, form: str) -> None:
-    """Write `source` in another form (a key of FILE_TYPES); ModelError leaves no file behind."""
-    params = lib.llama_model_quantize_default_params()
-    params.ftype = FILE_TYPES[form]
-    params.allow_requantize = True
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        with errors_of_call() as lines:
-            failed = lib.llama_model_quantize(encode_path(source), encode_path(temporary), ctypes.byref(params))
-        if failed:
-            raise ModelError(f"{source.name} cannot be made into {form}: {reason(lines)}")
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -15,7 +15,6 @@ from engine.backends.llamacpp_library import (
     gpu_offload,
     lib,
     library_version,
-    quantize,
     reason,
 )
 from engine.errors import Interrupted, LoadFailed, ModelError
@@ -256,18 +255,6 @@ def test_fingerprints_tell_vocabularies_apart(load: Open, files: Path) -> None:
     assert load("other").vocab.fingerprint == one
     write_llama(files / "more.gguf", Tiny(extra=("more",)))
     assert len({one, load("more").vocab.fingerprint, load("gemma").vocab.fingerprint}) == 3
-
-
-def test_quantize_makes_a_smaller_file_or_none(load: Open, files: Path, tmp_path: Path) -> None:
-    quantize(files / "llama.gguf", files / "small.gguf", "q4_0")
-    assert (files / "small.gguf").stat().st_size < 0.6 * (files / "llama.gguf").stat().st_size
-    model = load("small")
-    assert np.isfinite(model.forward(IDS, 1)).all()
-    for source in (tmp_path / "none.gguf", tmp_path):
-        with pytest.raises(ModelError, match="cannot be made into q4_0") as caught:
-            quantize(source, tmp_path / "out.gguf", "q4_0")
-        assert "\n" not in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_the_doctor_asks() -> None:

@@ -1,0 +1,227 @@
+"""Cheaper drafts for this machine: forms of a draft are made and measured, and the best of them is left.
+
+Type of the weights, layers, tokens are tried one after the other, each on the best form so far.  The one invariant: the
+target is never touched, so whatever comes of this, texts do not change.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from engine import pairing
+from engine.backends.llamacpp_quantize import Form, quantize
+from engine.calibration_text import TEXT
+from engine.costs import DraftCost
+from engine.errors import EngineError, ModelError, PairMismatch
+from engine.experiments.tune_measure import CONTEXT, Recorded, acceptance, passes, record
+from engine.experiments.tune_plan import Plan
+from engine.experiments.tune_records import Acceptance, DraftForm, Failed, Measured, Report, Working
+from engine.experiments.tune_tokens import kept_tokens, text_of
+from engine.gain import gains, needed
+from engine.mapped import MappedModel
+from engine.model import Model
+from engine.pair import Pair
+
+LONGEST = 16
+"""Drafts are thought through up to here."""
+MARGIN = 1.01
+"""Times the gain of the original that a form must promise: less than that is noise."""
+TURNS = 4
+"""Times that the best form and the original are timed in turns."""
+STEPS_AFTER = 9
+"""Steps behind the recording of answers, for the share that is done."""
+
+Event = Working | Measured | Failed | Report
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The draft's file, and where and how its forms are made."""
+
+    file: Path
+    layers: int
+    folder: Path
+    """Forms lie here; all but the best are deleted on the way."""
+    open: Callable[[Path], Model]
+    """Opens a form as the draft will be opened."""
+    used: Sequence[Sequence[int]] = ()
+    """Texts of the user's, as ids of the target."""
+
+
+def tune(pair: Pair, source: Source, plan: Plan) -> Iterator[Event]:
+    """Measure forms of a pair's draft; the last event is the Report, whose best form is at `path_of`.
+
+    ModelError where the pair has no draft model or the target answers nothing.
+    """
+    if pair.draft is None:
+        raise ModelError("there is no draft model to tune: take a pair that has one")
+    answers: list[Recorded] = []
+    for number, prompt in enumerate(plan.prompts):
+        yield Working(what="recording answers", share=0.5 * number / len(plan.prompts))
+        answers.append(record(pair.target, prompt, plan.tokens))
+    if not any(known.answer for known in answers):
+        raise ModelError("the target answers nothing, so no draft can be measured: take another pair")
+    yield from _Search(pair, source, plan, answers).run()
+
+
+def path_of(source: Source, form: DraftForm) -> Path:
+    """Where a form lies; the file as it is stays where it is."""
+    if form == DraftForm():
+        return source.file
+    parts = [form.weights or "same", "-".join(map(str, form.without)) or "all", str(form.tokens or "all")]
+    return source.folder / f"{'_'.join(parts)}.gguf"
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search; `best` is what is to be beaten."""
+
+    pair: Pair
+    source: Source
+    plan: Plan
+    answers: Sequence[Recorded]
+    failed: list[Failed] = field(default_factory=list)
+    best: Measured | None = None
+    _steps: int = 0
+
+    def run(self) -> Iterator[Event]:
+        """The original, then the forms, at last the report."""
+        assert self.pair.draft is not None
+        yield self._working("measuring the draft as it is")
+        original = self.best = self._measure(self.pair.draft, DraftForm())
+        yield original
+        for stage in (self._by_weights, self._by_layers, self._by_tokens):
+            for form in stage():
+                yield self._working(f"measuring: {form}")
+                yield self._try(form)
+            self._tidy()
+        yield self._working("measuring in turns")
+        yield self._report(original)
+
+    def _working(self, what: str) -> Working:
+        self._steps += 1
+        return Working(what=what, share=min(0.99, 0.5 + 0.5 * self._steps / (STEPS_AFTER + 1)))
+
+    def _by_weights(self) -> list[DraftForm]:
+        return [DraftForm(weights) for weights in self.plan.weights]
+
+    def _by_layers(self) -> list[DraftForm]:
+        """Parts of the middle: the first layers make words of tokens, the last ones choose among them."""
+        counts = {max(1, round(self.source.layers * share)) for share in self.plan.left_out}
+        middles = [(count, (self.source.layers - count) // 2) for count in sorted(counts) if count < self.source.layers]
+        return [self._with(without=tuple(range(start, start + count))) for count, start in middles]
+
+    def _by_tokens(self) -> list[DraftForm]:
+        assert self.pair.draft is not None
+        size = _inner(self.pair.draft).vocab.size
+        return [self._with(tokens=tokens) for tokens in self.plan.sizes if tokens < size]
+
+    def _with(self, **changes: object) -> DraftForm:
+        assert self.best is not None
+        return msgspec.structs.replace(self.best.form, **changes)
+
+    def _try(self, form: DraftForm) -> Measured | Failed:
+        """Make a form and measure it; it is left where it is better than the best one so far."""
+        assert self.best is not None
+        path = path_of(self.source, form)
+        try:
+            self._make(form, path)
+            with closing(self._open(path)) as draft:
+                measured = self._measure(draft, form)
+        except EngineError as error:
+            path.unlink(missing_ok=True)
+            failed = Failed(form=form, why=str(error))
+            self.failed.append(failed)
+            return failed
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        if measured.gain > self.best.gain:
+            self.best = measured
+        else:
+            path.unlink()
+        return measured
+
+    def _tidy(self) -> None:
+        """Delete all forms but the best one; within a stage others are made from the one before."""
+        assert self.best is not None
+        for path in self.source.folder.glob("*.gguf"):
+            if path != path_of(self.source, self.best.form):
+                path.unlink()
+
+    def _make(self, form: DraftForm, path: Path) -> None:
+        """Write a form; fewer tokens are cut from the form with all of them, which is there as the best one."""
+        if form.tokens is None:
+            quantize(self.source.file, path, Form(weights=form.weights, without=form.without))
+            return
+        from engine.backends.llamacpp_cut import cut
+
+        assert self.pair.draft is not None
+        vocab, target = _inner(self.pair.draft).vocab, self.pair.target.vocab
+        texts = [TEXT, *self.plan.prompts, *(text_of(target, ids) for ids in self.source.used)]
+        whole = path_of(self.source, msgspec.structs.replace(form, tokens=None))
+        cut(whole, path, kept_tokens(vocab, texts, form.tokens))
+
+    def _open(self, path: Path) -> Model:
+        """A form as the target's tokens see it."""
+        draft = self.source.open(path)
+        fit = pairing.compare(self.pair.target.vocab, draft.vocab)
+        if fit.kind == "none":
+            draft.close()
+            raise PairMismatch(f"it no longer fits the target: {fit.reason}")
+        return draft if fit.map is None else MappedModel(draft, fit.map)
+
+    def _measure(self, draft: Model, form: DraftForm) -> Measured:
+        ms = passes(draft)
+        return self._measured(form, ms, acceptance(draft, self.answers))
+
+    def _measured(self, form: DraftForm, ms: dict[int, float], kept: Acceptance) -> Measured:
+        scale = gains([kept.chance] * LONGEST, lambda width: self.pair.costs.target(width, CONTEXT), DraftCost(ms[1]))
+        return Measured(
+            form=form,
+            bytes=path_of(self.source, form).stat().st_size,
+            ms=ms[1],
+            ms_two=ms[2],
+            acceptance=kept,
+            gain=max(scale),
+            length=scale.index(max(scale)) + 1,
+        )
+
+    def _report(self, original: Measured) -> Report:
+        """Time the best form and the original in turns, and decide."""
+        best = self.best
+        if best is not None and best is not original:
+            original, best = self._in_turns(original, best)
+        if best is not None and best.gain < MARGIN * original.gain:
+            best = None
+
+        def cost(width: int) -> float:
+            return self.pair.costs.target(width, CONTEXT)
+
+        return Report(
+            target=self.pair.target_name,
+            draft=self.pair.draft_name or "",
+            target_ms={width: cost(width) for width in (1, 2, 3, 4, 6, 8)},
+            context=CONTEXT,
+            places=sum(len(known.answer) for known in self.answers),
+            original=original,
+            best=best,
+            needed=needed(LONGEST, cost, DraftCost((best or original).ms)),
+            failed=self.failed,
+        )
+
+    def _in_turns(self, *both: Measured) -> list[Measured]:
+        """The same two, each with the least of its times in turns."""
+        assert self.pair.draft is not None
+        with closing(self._open(path_of(self.source, both[1].form))) as draft:
+            times = [[passes(model) for model in (self.pair.draft, draft)] for _ in range(TURNS)]
+        least = [{width: min(turn[side][width] for turn in times) for width in times[0][side]} for side in (0, 1)]
+        return [self._measured(one.form, ms, one.acceptance) for one, ms in zip(both, least, strict=True)]
+
+
+def _inner(draft: Model) -> Model:
+    """The draft with its own vocabulary."""
+    return draft.inner if isinstance(draft, MappedModel) else draft
