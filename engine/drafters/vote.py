@@ -1,7 +1,7 @@
 """What goes on from several places: while they agree it is plain, where they part they vote.
 
-Places whose match is much shorter than the longest have no vote.  Those who lose one are out, so as soon as one place
-is left the rest is copied from it.
+Places whose match is not above two thirds of the longest have no vote.  Those who lose one are out, so as soon as one
+place is left the rest is copied from it.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ def elect(
     """The likeliest continuation and the support of each token; the best place comes first, `tail` goes on from one."""
     tokens: list[int] = []
     marks: list[Mark] = []
-    voters = [(match, tail(at)) for match, at in places if 2 * match > places[0][0]]
+    voters = [(match, tail(at)) for match, at in places if 3 * match > 2 * places[0][0]]
     while voters:
         match, first = voters[0]
         alike = len(first) if len(voters) == 1 else _alike([way for _, way in voters])

@@ -221,6 +221,21 @@ def test_the_demo_answers_through_the_real_engine(tmp_path: Path) -> None:
         assert set(keys.split()) <= (answer[name] if name else answer).keys()
 
 
+@posix
+@pytest.mark.parametrize("history", ["true", "false"])
+def test_answers_are_kept_for_later_ones_unless_history_is_off(tmp_path: Path, history: str) -> None:
+    model = write_llama(tmp_path / "model.gguf")
+    options = ["--ctx", "256", "--max-tokens", "40", "--threads", "1", "--temperature", "0"]
+    said = paceline(
+        tmp_path / "home", "ask", "hi", "--target", str(model), "--json", *options, PACELINE_HISTORY=history
+    )
+    length = len(json.loads(said.out)["ids"])
+    kept = list((tmp_path / "home").glob("data/answers/*/*"))
+    assert length >= 16
+    assert [file.name for file in kept] == (["answers"] if history == "true" else [])
+    assert all(file.stat().st_mode & 0o077 == 0 and file.stat().st_size > 4 * length for file in kept)
+
+
 def test_no_token_is_an_answer(tmp_path: Path) -> None:
     said = paceline(tmp_path, "ask", "hi", "--demo", "--max-tokens", "0")
     assert (said.code, said.out.strip(), said.errors) == (0, "", "")

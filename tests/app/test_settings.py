@@ -278,6 +278,23 @@ def test_a_pair_without_its_draft_and_a_target_alone(library: Library) -> None:
     assert other.config.require_draft
 
 
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        (Settings(), True),
+        (Settings(history=True), True),
+        (Settings(history=False), False),
+        (Settings(demo=True), False),
+    ],
+)
+def test_answers_are_kept_unless_history_is_off(library: Library, settings: Settings, kept: bool) -> None:
+    install(library, "small")
+    chosen = choice.choose(settings, library)
+    assert chosen.config.library is None
+    assert choice.with_answers(chosen, settings).config.library == (paths.data_dir() / "answers" if kept else None)
+    assert choice.with_answers(chosen, settings).pair == chosen.pair
+
+
 def test_what_cannot_be_chosen_says_what_to_do(library: Library) -> None:
     with pytest.raises(UnknownModel, match="bogus"):
         choice.choose(Settings(pair="bogus"), library)

@@ -40,7 +40,7 @@ def brute(ids: Sequence[int], limit: int) -> list[tuple[int, Mark]]:
     """Tokens and marks, by asking every place at every step."""
     places = [(match_at(ids, place, ids), place) for place in range(1, len(ids))]
     longest = max((match for match, _ in places), default=0)
-    voters = sorted(((m, p) for m, p in places if 2 * m > longest and (m > 1 or longest == 1)), reverse=True)
+    voters = sorted(((m, p) for m, p in places if 3 * m > 2 * longest and (m > 1 or longest == 1)), reverse=True)
     found: list[tuple[int, Mark]] = []
     for step in range(limit if longest else 0):
         nexts = [tail_of(ids, place, limit)[step] for _, place in voters]
