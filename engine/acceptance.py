@@ -9,6 +9,7 @@ up again.
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 
 from engine.config import Frozen
@@ -16,18 +17,26 @@ from engine.drafters import Mark, Offer
 from engine.sampling import Distribution
 from engine.stats import Source
 
-ONE_PLACE = {1: 0.34, 2: 0.53, 3: 0.60, 4: 0.70, 5: 0.73, 6: 0.82, 8: 0.86, 12: 0.95, 16: 0.98}
-"""Chance that a copied token is right where one place matches, by length of the match: over answers of 15 kinds."""
-CONTESTED = {1: 0.18, 2: 0.36, 3: 0.42, 4: 0.42, 6: 0.55, 8: 0.65, 12: 0.80, 16: 0.85}
+ONE_PLACE = {1: 0.36, 2: 0.48, 3: 0.59, 4: 0.64, 5: 0.67, 6: 0.74, 8: 0.85, 12: 0.9, 16: 0.93, 32: 0.98}
+"""Chance that the first copied token is right where one place matches, by length of the match: in text of many kinds."""
+CONTESTED = {1: 0.18, 2: 0.22, 3: 0.36, 4: 0.36, 6: 0.42, 8: 0.5, 12: 0.6, 16: 0.7}
 """The same where places that match as far go on otherwise."""
+DEPTHS = (1, 2, 3, 4, 6, 8, 16, 32)
+"""Where classes part by how many tokens were copied before this one."""
+SETTLED = 8
+"""Copied tokens from which on what was right counts as much as what matched; before, half: copies begin by chance."""
 PRIORS: Mapping[Source, float] = MappingProxyType({"model": 0.75, "exit": 0.5})
 """Chance that a sampled token is kept, before anything was seen."""
 LEADS = (0.25, 0.75, 1.5, 3.0, 5.0)
 """Where classes of greedy draft rows part, by the lead of the first logit over the second."""
 FAVOURITES = (0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 """Where classes of sampled draft rows part, by the largest probability."""
-CLASS_RATE, MOOD_RATE, DRIFT_RATE = 0.06, 0.06, 1.0
-"""How far a verdict moves the score of its class, and the mood; the latter more, the more errors of late agree."""
+CLASS_RATE, MOOD_RATE = 0.06, 0.06
+"""How far a verdict moves the score of its class, and the mood."""
+DRIFT_RATES: Mapping[Source, float] = MappingProxyType({"lookup": 0.2, "model": 1.0, "exit": 1.0})
+"""How much further it moves the mood, the more errors of late agree; copies come in bursts, which are no drift."""
+CAUTION = 0.3
+"""By how many logits a copy is thought less likely than it is known to be: those that look best look better than they are."""
 LATE = 0.8
 """What an error still weighs in the drift after the next one."""
 FADE = 0.995
@@ -59,9 +68,9 @@ class Acceptance:
         """All that has been learned."""
         return Learned(scores=dict(self._scores), moods=dict(self._moods))
 
-    def copied(self, mark: Mark) -> float:
-        """The chance of a copied token, given that those before it were kept."""
-        return self._chance("lookup", *_class_of(mark))
+    def copied(self, mark: Mark, depth: int) -> float:
+        """The chance of a copied token, given that the `depth` ones before it were kept; on the safe side."""
+        return self._chance("lookup", *_class_of(mark, depth), caution=CAUTION)
 
     def sampled(self, source: Source, greedy: bool, row: Distribution | None = None) -> float:
         """The chance of a token of a source that samples, given those before it; knowing its row, or not yet."""
@@ -69,8 +78,8 @@ class Acceptance:
 
     def learn_copied(self, offer: Offer, emitted: Iterable[int]) -> None:
         """Compare what was offered with what came, whether it was drafted or not."""
-        for mark, offered, came in zip(offer.marks, offer.tokens, emitted, strict=False):
-            self._learn("lookup", *_class_of(mark), kept=offered == came)
+        for depth, (mark, offered, came) in enumerate(zip(offer.marks, offer.tokens, emitted, strict=False)):
+            self._learn("lookup", *_class_of(mark, depth), kept=offered == came)
             if offered != came:
                 break
 
@@ -89,9 +98,9 @@ class Acceptance:
         sure = (place + 0.5) / (len(parts) + 1)
         return f"{source} {greedy} {place}", _logistic(_logit(usual) + 4 * (sure - 0.6))
 
-    def _chance(self, source: Source, name: str, usual: float) -> float:
+    def _chance(self, source: Source, name: str, usual: float, caution: float = 0.0) -> float:
         score = self._scores.get(name)
-        return _logistic((_logit(usual) if score is None else score) + self._moods.get(source, 0.0))
+        return _logistic((_logit(usual) if score is None else score) + self._moods.get(source, 0.0) - caution)
 
     def _learn(self, source: Source, name: str, usual: float, kept: bool, mood: bool = True) -> None:
         error = kept - self._chance(source, name, usual)
@@ -99,16 +108,28 @@ class Acceptance:
         self._scores[name] = _within(score + CLASS_RATE * error)
         if mood:
             drift = self._drifts[source] = LATE * self._drifts.get(source, 0.0) + (1 - LATE) * error
-            rate = MOOD_RATE + DRIFT_RATE * abs(drift)
+            rate = MOOD_RATE + DRIFT_RATES[source] * abs(drift)
             self._moods[source] = _within(FADE * self._moods.get(source, 0.0) + rate * error)
 
 
-def _class_of(mark: Mark) -> tuple[str, float]:
+def _class_of(mark: Mark, depth: int) -> tuple[str, float]:
+    """Name and usual chance of the class of a token copied behind `depth` others."""
     table = CONTESTED if mark.other else ONE_PLACE
-    lengths = sorted(table)
-    match = lengths[max(0, bisect_right(lengths, mark.match) - 1)]
     kind = "contested" if mark.other else "agreed" if mark.agree > 1 else "one"
-    return f"lookup {kind} {match}", table[match]
+    match, far = _step(mark.match - depth, ONE_PLACE), bisect_right(DEPTHS, depth)
+    usual = table[_step(mark.match if depth >= SETTLED else mark.match - depth + depth // 2, table)]
+    return f"{'library' if mark.library else 'lookup'} {kind} {match} {far}", usual
+
+
+@cache
+def _steps(lengths: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(lengths))
+
+
+def _step(match: int, table: Mapping[int, float]) -> int:
+    """The length in the table that a match comes up to."""
+    lengths = _steps(tuple(table))
+    return lengths[max(0, bisect_right(lengths, match) - 1)]
 
 
 def _logit(chance: float) -> float:

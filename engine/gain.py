@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from engine.costs import Cost, DraftCost
 
-MARGIN = 1.1
+MARGIN = 1.05
 """An expected gain below this is not worth the risk of a wrong estimate."""
 UNLIKELY = 0.005
 """Drafts are not thought through beyond the token that is kept this rarely."""

@@ -8,7 +8,7 @@ the one in question and on rounds that are over, so no draw of this round has a 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
+from itertools import count, repeat
 
 from engine.config import MAX_DRAFT, Speculation
 from engine.costs import Spent
@@ -172,13 +172,13 @@ class AutoDrafting(Drafting):
 
     def _chance(self, offer: Offer, at: int, proposal: Proposal) -> float:
         if offer.marks:
-            return self._learned.acceptance.copied(offer.marks[at])
+            return self._learned.acceptance.copied(offer.marks[at], at)
         return self._learned.acceptance.sampled(offer.source, self._greedy, proposal.draft)
 
     def _chances(self, offer: Offer) -> Iterator[float]:
         acceptance = self._learned.acceptance
         if offer.marks:
-            return map(acceptance.copied, offer.marks)
+            return map(acceptance.copied, offer.marks, count())
         return repeat(acceptance.sampled(offer.source, self._greedy), min(offer.length, LONGEST_SAMPLED))
 
     def _best(self, offer: Offer) -> tuple[float, int]:

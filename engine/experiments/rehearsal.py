@@ -88,7 +88,8 @@ class Knowing:
         """See Model.forward."""
         check_pass(tokens, rows, self.n_batch, self.size)
         check_room(self.length, len(tokens), self.n_ctx)
-        self.takes(len(tokens), self.length)
+        if rows:  # reading is not counted
+            self.takes(len(tokens), self.length)
         self.length += len(tokens)
         out = np.zeros((rows, self.size), np.float32)
         for row in range(rows):

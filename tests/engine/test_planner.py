@@ -26,7 +26,7 @@ def lookup(length: int, match: int, other: int = 0) -> Offer:
     return Offer("lookup", length, range(length), [Mark(match + i, 1, other) for i in range(length)])
 
 
-LONG = lookup(15, 16)
+LONG = lookup(15, 32)
 
 
 def auto(costs: Costs, limit: int | None = None, **agreed: float) -> Planner:
@@ -144,7 +144,7 @@ def test_a_draft_model_that_could_pay_is_tried_within_a_hundredth_of_the_time() 
 def test_a_long_match_is_copied_where_a_short_one_is_not() -> None:
     assert draft(auto(CPU), LONG).drafted > 3
     assert not draft(auto(CPU), lookup(15, 2)).drafted
-    assert draft(auto(CPU), lookup(15, 8)).drafted > draft(auto(CPU), lookup(15, 8, other=1)).drafted
+    assert draft(auto(CPU), lookup(15, 32)).drafted > draft(auto(CPU), lookup(15, 32, other=1)).drafted
 
 
 def test_a_cheap_draft_pays_on_a_machine_with_cheap_wide_passes() -> None:
@@ -176,7 +176,7 @@ def test_copies_are_learned_from_without_being_drafted() -> None:
     planner = auto(CPU)
     offer = lookup(20, 2)
     assert not draft(planner, offer).drafted
-    for _ in range(12):
+    for _ in range(60):
         drafting = planner.begin(100, 0)
         drafting.next([offer])
         planner.observe(drafting, [0], 0, 28.0, 0)  # the token that was offered came
