@@ -9,7 +9,7 @@ up again.
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import lru_cache
 from types import MappingProxyType
 
 from engine.config import Frozen
@@ -18,7 +18,7 @@ from engine.sampling import Distribution
 from engine.stats import Source
 
 ONE_PLACE = {1: 0.36, 2: 0.48, 3: 0.59, 4: 0.64, 5: 0.67, 6: 0.74, 8: 0.85, 12: 0.9, 16: 0.93, 32: 0.98}
-"""Chance that the first copied token is right where one place matches, by length of the match: in text of many kinds."""
+"""Chance that the first copied token is right where one place matches, by length of the match: text of many kinds."""
 CONTESTED = {1: 0.18, 2: 0.22, 3: 0.36, 4: 0.36, 6: 0.42, 8: 0.5, 12: 0.6, 16: 0.7}
 """The same where places that match as far go on otherwise."""
 DEPTHS = (1, 2, 3, 4, 6, 8, 16, 32)
@@ -36,7 +36,7 @@ CLASS_RATE, MOOD_RATE = 0.06, 0.06
 DRIFT_RATES: Mapping[Source, float] = MappingProxyType({"lookup": 0.2, "model": 1.0, "exit": 1.0})
 """How much further it moves the mood, the more errors of late agree; copies come in bursts, which are no drift."""
 CAUTION = 0.3
-"""By how many logits a copy is thought less likely than it is known to be: those that look best look better than they are."""
+"""By how many logits a copy is thought less likely than it is known to be: what looks best looks too good."""
 LATE = 0.8
 """What an error still weighs in the drift after the next one."""
 FADE = 0.995
@@ -114,21 +114,22 @@ class Acceptance:
 
 def _class_of(mark: Mark, depth: int) -> tuple[str, float]:
     """Name and usual chance of the class of a token copied behind `depth` others."""
-    table = CONTESTED if mark.other else ONE_PLACE
     kind = "contested" if mark.other else "agreed" if mark.agree > 1 else "one"
-    match, far = _step(mark.match - depth, ONE_PLACE), bisect_right(DEPTHS, depth)
-    usual = table[_step(mark.match if depth >= SETTLED else mark.match - depth + depth // 2, table)]
-    return f"{'library' if mark.library else 'lookup'} {kind} {match} {far}", usual
+    return _class(mark.match - depth, depth, kind, mark.library)
 
 
-@cache
-def _steps(lengths: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(lengths))
+@lru_cache(maxsize=4096)
+def _class(match: int, depth: int, kind: str, library: bool) -> tuple[str, float]:
+    """The same, of a draft that began with a match of so many tokens."""
+    table = CONTESTED if kind == "contested" else ONE_PLACE
+    counts = match + (depth if depth >= SETTLED else depth // 2)
+    name = f"{'library' if library else 'lookup'} {kind} {_step(match, ONE_PLACE)} {bisect_right(DEPTHS, depth)}"
+    return name, table[_step(counts, table)]
 
 
 def _step(match: int, table: Mapping[int, float]) -> int:
     """The length in the table that a match comes up to."""
-    lengths = _steps(tuple(table))
+    lengths = tuple(table)  # ascending
     return lengths[max(0, bisect_right(lengths, match) - 1)]
 
 

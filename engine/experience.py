@@ -6,13 +6,18 @@ One invariant: it is made of rounds that are over, so it may be kept and taken u
 from collections.abc import Mapping
 
 from engine.acceptance import PRIORS, Acceptance, Learned
-from engine.costs import FLAT, Costs, LiveCosts
+from engine.costs import FLAT, Cost, Costs, LiveCosts
+from engine.gain import needed
 from engine.stats import Source
 
 EXPLORING = 0.01
 """Share of the time that may be spent on drafts that are not expected to pay, to learn whether they do."""
 PLAIN_AFTER = (32, 256)
 """Rounds with drafts before a plain one is made, at first and at last; twice as many each time it is as expected."""
+NEEDS_EVERY = 16
+"""Rounds for which it is taken as known what acceptance would pay."""
+THOUGHT_OF = 8
+"""Draft lengths up to which that is thought through."""
 SURPRISE = 0.15
 """A plain round that is off by more than this share makes the next one come sooner again."""
 MOST_SAVED = 600.0
@@ -30,12 +35,22 @@ class Experience:
         self.costs = LiveCosts(costs)
         self.saved_up = 0.0
         """Milliseconds that may be spent on exploring."""
+        self._needs: dict[Source, tuple[int, float | None]] = {}
+        self._rounds = 0
         self._drafted, self._plain_after = 0, PLAIN_AFTER[0]
 
     @property
     def learned(self) -> Learned:
         """What lasts beyond this run."""
         return self.acceptance.learned
+
+    def needed(self, source: Source, cost: Cost) -> float | None:
+        """The least acceptance per test at which this source pays; looked at again now and then."""
+        at, known = self._needs.get(source, (-NEEDS_EVERY, None))
+        if self._rounds - at >= NEEDS_EVERY:
+            known = needed(THOUGHT_OF, cost, self.costs.draft(source))
+            self._needs[source] = self._rounds, known
+        return known
 
     @property
     def wants_plain(self) -> bool:
@@ -44,6 +59,7 @@ class Experience:
 
     def took(self, drafted: int, ms: float, expected: float) -> None:
         """A round with so many drafts is over; it was expected to take `expected` milliseconds."""
+        self._rounds += 1
         self.saved_up = min(self.saved_up + EXPLORING * ms, MOST_SAVED)
         if drafted:
             self._drafted += 1

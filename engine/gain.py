@@ -10,7 +10,7 @@ from engine.costs import Cost, DraftCost
 
 MARGIN = 1.05
 """An expected gain below this is not worth the risk of a wrong estimate."""
-UNLIKELY = 0.005
+UNLIKELY = 0.02
 """Drafts are not thought through beyond the token that is kept this rarely."""
 
 

@@ -6,7 +6,7 @@ without it; to draft nothing is where it begins.  One invariant: what is decided
 the one in question and on rounds that are over, so no draw of this round has a part in it (DESIGN 3.3).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, repeat
 
@@ -14,7 +14,7 @@ from engine.config import MAX_DRAFT, Speculation
 from engine.costs import Spent
 from engine.drafters import Offer
 from engine.experience import Experience
-from engine.gain import MARGIN, UNLIKELY, needed
+from engine.gain import MARGIN, UNLIKELY
 from engine.pair import OFF
 from engine.reasons import NAMES, Reason
 from engine.sampling import Distribution
@@ -130,19 +130,21 @@ class AutoDrafting(Drafting):
         offers = [offer for offer in offers if offer.source not in self._declined]
         least = self._rate * (MARGIN if not self.pieces else 1.0)
         best: tuple[float, Offer] | None = None
+        rates: dict[Source, tuple[float, int]] = {}
         for offer in offers:
-            rate, length = self._best(offer)
+            rate, length = rates[offer.source] = self._best(offer)
             if length and rate > (best[0] if best else least):
                 best = rate, replace(offer, length=length)
-        if best is None and not self.pieces and (tried := self._explored(offers)):
+        if best is None and not self.pieces and (tried := self._explored(offers, rates)):
             best = self._rate, tried
         if best is None:
             if not self.pieces:
-                self.reason = self._why_not(offers)
+                self.reason = self._why_not(offers, rates)
             return None
         rate, offer = best
         if not self.pieces:
-            self.reason = self._why(offer, rate * self._plain - 1)
+            many = offer.length if offer.tokens else rates[offer.source][1]
+            self.reason = self._why(offer, many, rate * self._plain - 1)
         if offer.tokens:
             return offer
         self._asked = offer.source
@@ -197,11 +199,11 @@ class AutoDrafting(Drafting):
                 break
         return best
 
-    def _explored(self, offers: Sequence[Offer]) -> Offer | None:
+    def _explored(self, offers: Sequence[Offer], rates: Mapping[Source, tuple[float, int]]) -> Offer | None:
         """A source that samples, which could pay and is not expected to, where that costs no more than was saved up."""
         for offer in offers:
             if offer.source in SAMPLING and (self._needed(offer) or 1) < 1:
-                rate, length = self._best(offer)
+                rate, length = rates[offer.source]
                 # what the round costs more than the tokens that it brings would take
                 loss = self._learned.costs.read(offer.source, offer.lag)
                 loss += (1 / self._plain - rate) * self._cost(1 + length) * self._plain if length else self._plain
@@ -211,15 +213,14 @@ class AutoDrafting(Drafting):
         return None
 
     def _needed(self, offer: Offer) -> float | None:
-        return needed(8, self._cost, self._learned.costs.draft(offer.source))
+        return self._learned.needed(offer.source, self._cost)
 
-    def _why(self, offer: Offer, gain: float) -> Reason:
+    def _why(self, offer: Offer, many: int, gain: float) -> Reason:
         observed = next(iter(self._chances(offer)))
-        many = offer.length if offer.tokens else self._best(offer)[1]
         text = f"{NAMES[offer.source]} up to {many}: {gain:+.0%} expected"
         return Reason(text, offer.source, self._needed(offer), observed, gain)
 
-    def _why_not(self, offers: Sequence[Offer]) -> Reason:
+    def _why_not(self, offers: Sequence[Offer], rates: Mapping[Source, tuple[float, int]]) -> Reason:
         """What is said of each source: of the one that samples with the numbers."""
         if not offers:
             return Reason("off: nothing repeats here")
@@ -227,7 +228,7 @@ class AutoDrafting(Drafting):
         for offer in offers:
             least, has = self._needed(offer), next(iter(self._chances(offer)))
             need = f"needs {least:.2f}" if least else "too slow to pay here"
-            numbers = Reason("", offer.source, least, has, self._best(offer)[0] * self._plain - 1)
+            numbers = Reason("", offer.source, least, has, rates[offer.source][0] * self._plain - 1)
             what = f"a match of {offer.match}" if offer.marks else NAMES[offer.source]
             said.append(f"{what}: {need}, has {has:.2f}")
         return replace(numbers, text="off: " + "; ".join(said))

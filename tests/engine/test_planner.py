@@ -96,7 +96,7 @@ def test_a_fixed_length_is_kept_within_room_width_and_reach(
     assert draft(planner, offer, room=room).drafted == most
 
 
-@given(st.floats(0.6, 1), st.integers(1, 10), st.floats(0.05, 1))
+@given(st.floats(0.7, 1), st.integers(1, 10), st.floats(0.05, 1))
 def test_gains_follow_the_theory(alpha: float, k: int, ms: float) -> None:
     flat = gains([alpha] * k, lambda _: 1.0, DraftCost(ms))[-1]
     expected = sum(alpha**i for i in range(k + 1))
@@ -269,7 +269,7 @@ def test_a_fixed_length_takes_an_early_exit_before_lookup_and_after_a_draft_mode
     assert "early exit up to 3" in drafting.reason.text
 
 
-@given(st.floats(0.6, 1), st.integers(1, 8), st.floats(0, 5), st.floats(-1, 3))
+@given(st.floats(0.7, 1), st.integers(1, 8), st.floats(0, 5), st.floats(-1, 3))
 def test_what_the_verifying_pass_saves_counts(alpha: float, k: int, ms: float, saved: float) -> None:
     def wide(width: int) -> float:
         return 10.0 + 4.0 * width
