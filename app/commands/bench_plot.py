@@ -12,7 +12,7 @@ from engine.experiments.bench_records import Line
 
 LEFT, RIGHT, TOP, HEIGHT, FOOT = 48, 16, 64, 190, 52
 """Around and in a panel."""
-GROUP, BAR = 24, 20
+GROUP, BAR = 32, 20
 """Between two kinds, and a bar's width."""
 COLOURS = ("#9db4cc", "#6f8fb0", "#c3b58f", "#a58fc3")
 AUTO_COLOUR, THEORY, INK, GRID = "#1f6f5c", "#c2410c", "#333333", "#dddddd"

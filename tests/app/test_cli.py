@@ -201,10 +201,13 @@ def test_a_hyphen_that_is_a_value_is_left_alone(home: Path) -> None:
 def test_all_options_without_a_value_are_known() -> None:
     from typing import get_type_hints
 
-    from app.commands import ask, doctor, models, prove
+    from app.commands import ask, bench, compare, doctor, models, prove
 
-    hints = [get_type_hints(f) for f in (Settings, ask.ask, doctor.doctor, models.list_models, prove.prove)]
-    flags = {f"--{name}" for hint in hints for name, kind in hint.items() if kind in (bool, bool | None)}
+    told = (Settings, ask.ask, bench.Asked, compare.compare, doctor.doctor, models.list_models, prove.prove)
+    hints = [get_type_hints(one) for one in told]
+    flags = {
+        f"--{name.replace('_', '-')}" for hint in hints for name, kind in hint.items() if kind in (bool, bool | None)
+    }
     assert flags | {"--debug", "--help", "--version"} == cli.FLAGS
 
 
