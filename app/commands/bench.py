@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 SETTINGS = Annotated[Settings | None, Parameter(name="*")]
 MANY = Parameter(consume_multiple=True)
+NO_HISTORY = {"history": "what was answered before has no part in a measurement: leave --history out"}
 INSTEAD = {
+    **NO_HISTORY,
     "spec": "speculation is what changes from run to run: leave --spec out, or take --fixed N",
     "temperature": "take --temperatures for a list of them in place of --temperature",
     "max_tokens": "take --tokens in place of --max-tokens",

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from app.commands.ask import SETTINGS, whole_prompt
-from app.commands.bench import config_of, load_settings
+from app.commands.bench import NO_HISTORY, config_of, load_settings
 from app.errors import INTERRUPTED, UsageError
 from app.settings import Settings
 
@@ -46,7 +46,7 @@ def compare(
     json
         Print one JSON object, and nothing else.
     """
-    settings = load_settings(options or Settings(), {})
+    settings = load_settings(options or Settings(), NO_HISTORY)
     if turns < 1:
         raise UsageError(f"turns must be at least 1, not {turns}")
     if settings.speculation.mode == "off":

@@ -191,6 +191,8 @@ def test_prompts_are_written_and_nothing_is_run(run: Run, tmp_path: Path, machin
         (["bench", "--spec", "3"], "--fixed"),
         (["bench", "--max-tokens", "3"], "--tokens"),
         (["bench", "--stop", "x"], "its own"),
+        (["bench", "--history"], "leave --history out"),
+        (["compare", "hello", "--history"], "leave --history out"),
         (["bench", "--lookup-only", "--draft", "none"], "leave --draft out"),
         (["compare", "hello", "--spec", "off"], "nothing to be compared with"),
         (["compare", "hello", "--turns", "0"], "turns must be at least 1"),

@@ -124,6 +124,15 @@ def test_lookup_alone_is_a_benchmark_too() -> None:
     assert all(run.plan for run in found if run.mode == "auto")
 
 
+def test_nothing_is_remembered_from_turn_to_turn() -> None:
+    """Lookup drafts the same each time: an answer that was given before is not copied from."""
+    asked = replace_plan(kinds=("summarizing",), temperatures=(0.0,), turns=3, lengths=(5,), tokens=120)
+    found = [event for event in bench(demo(draft=False), asked) if isinstance(event, Run) and event.mode == "fixed 5"]
+    counts = {(run.prompt, run.rounds, run.drafted, run.accepted) for run in found}
+    assert len(counts) == 2
+    assert all(drafted for _, _, drafted, _ in counts)
+
+
 def test_a_target_that_cannot_go_back_is_refused() -> None:
     engine = engine_of(ToyLM(6, seed=3, kind="recurrent"))
     with pytest.raises(ModelError, match="take another pair"):
