@@ -49,7 +49,9 @@ class Part:
     def drop(self, name: bytes) -> None:
         """Take an answer out, if it is here: nothing goes on in its place."""
         if name in self._names:
-            start = self._starts[self._names.index(name)]
+            number = self._names.index(name)
+            self._names[number] = b""  # should the same be said again, it is another one
+            start = self._starts[number]
             end = self.text.index(SEPARATOR, start)
             self.text[start:end] = [SEPARATOR] * (end - start)
 

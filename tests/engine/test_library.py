@@ -16,6 +16,7 @@ from engine.config import EngineConfig, Sampling
 from engine.drafters.library import FRESH_TOKENS, LEAST_TOKENS, Library
 from engine.drafters.library_file import MARK, Answers, LibraryFile, name_of
 from engine.drafters.lookup import LookupDrafter
+from engine.drafters.places import SEPARATOR
 from engine.engine import Engine
 from engine.pair import Pair
 from engine.stats import Answer
@@ -182,6 +183,30 @@ def test_an_answer_that_repeats_one_takes_its_place(folder: Path) -> None:
     for seen in (library, Library(file)):
         assert copies(seen, new)
         assert not copies(seen, old)
+
+
+def test_two_forms_of_an_answer_take_turns(folder: Path) -> None:
+    file, _ = a_file(folder)
+    library = Library(file)
+    one = said(1, 60)
+    other = [*one[:20], 7, *one[21:]]
+    for last_said, before in ((one, None), (other, one), (one, other), (other, one)):
+        library.add(last_said)
+        assert read(file) == [last_said]
+        assert copies(library, last_said)
+        assert before is None or not copies(library, before)
+        assert sum(token != SEPARATOR for part in library.parts for token in part.text) == 60
+
+
+def test_a_use_is_noted_once(folder: Path) -> None:
+    file, path = a_file(folder, [said(1)])
+    library = Library(file)
+    sizes = [path.stat().st_size]
+    assert copies(library, said(1))
+    for _ in range(2):
+        library.add(said(2, 3))
+        sizes.append(path.stat().st_size)
+    assert sizes[0] < sizes[1] == sizes[2]
 
 
 def test_an_answer_with_much_of_its_own_is_kept_beside_the_other(folder: Path) -> None:
