@@ -1,6 +1,6 @@
 """The benchmark on the demo's models, whose passes take what a clock is told."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from engine.backends.demo import demo_pair
 from engine.backends.toy import ToyLM
 from engine.config import Request, Sampling, Speculation
-from engine.costs import Costs, DraftCost
+from engine.costs import Costs, DraftCost, Surface
 from engine.engine import Engine
 from engine.errors import ConfigError, ModelError
 from engine.experiments import bench as module
@@ -20,6 +20,7 @@ from engine.experiments.bench_prompts import KINDS
 from engine.experiments.bench_records import Line, Run, Working
 from engine.experiments.bench_texts import FERRY, WORKSHOP
 from engine.experiments.compare import Compared, compare, comparison
+from engine.experiments.theory import Drafted
 from engine.pair import Pair
 from tests.fakes import FakeClock, engine_of
 
@@ -106,6 +107,24 @@ def test_speed_is_that_of_the_passes_and_theory_is_near(runs: list[Run]) -> None
             assert line.predicted == pytest.approx(line.ratio, rel=0.2)
         assert line.hindsight is not None
         assert line.hindsight >= 1
+
+
+def test_theory_asks_for_costs_behind_what_the_conversation_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[Drafted] = []
+
+    def noting(asked: Iterable[Drafted], chance: float | None, cost: Surface) -> float | None:
+        rounds.extend(asked)
+        return 1.0
+
+    monkeypatch.setattr(module, "predicted", noting)
+    engine = demo()
+    played = play(engine, replace(ASKED, speculation=Speculation(mode="fixed", length=3)))
+    module._expected(engine, played)
+    emitted = 0
+    for one, seen in zip(rounds, played.rounds, strict=True):
+        assert one == Drafted(seen.drafted, 3.0 if seen.drafted else 0.0, len(played.prompt) + emitted)
+        emitted += seen.emitted
+    assert emitted == len(played.answer.ids) == 60
 
 
 def test_texts_are_the_same_in_all_modes() -> None:

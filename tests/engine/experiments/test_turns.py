@@ -58,5 +58,7 @@ def test_bounds_narrow_with_agreement() -> None:
     assert wild.low is not None
     assert wild.high is not None
     assert wild.high - wild.low > 10 * (calm.high - calm.low)
+    held_up = ratio_of([[1.1, 1.12, 1.1, 1.11, 1.1, 1.12, 1.11, 50.0]])
+    assert (held_up.high or 50) < 1.2
     same = ratio_of([[2.0, 2.0], [0.5, 0.5]])
     assert (same.ratio, same.low, same.high) == pytest.approx((1, 1, 1))
