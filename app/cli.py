@@ -29,6 +29,7 @@ COMMANDS = {
     "compare": ("app.commands.compare:compare", "Answer a prompt with drafts and without, in turns: what it gains."),
     "bench": ("app.commands.bench:bench", "Measure how much faster answers come with drafts, by kind of text."),
     "prove": ("app.commands.prove:prove", "Test on this machine that drafting changes nothing that the model says."),
+    "tune": ("app.commands.tune:tune", "Make cheaper drafts for this machine; nothing that the model says changes."),
     "doctor": ("app.commands.doctor:doctor", "Say whether a chat can start here, and what to do where it cannot."),
 }
 """Where each command stands, and its line in the help, for which none of them is imported."""
