@@ -31,8 +31,8 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     draft: str
     """The content of the file that it was made from."""
     target: str
-    cpu: str
-    library: str
+    machine: str
+    """The processor and the library that was measured on."""
     gpu_layers: int
 
 
@@ -73,14 +73,18 @@ def id_of(target: str, draft: str) -> str:
     return id_for(f"{draft}-for-{target}")
 
 
+def machine() -> str:
+    """This processor, and the library that runs models on it."""
+    return f"{cpu_model()}; {LIBRARY} {metadata.version(LIBRARY)}"
+
+
 def basis(config: EngineConfig) -> Basis:
     """What would be tuned for here and now; OSError where a file cannot be read."""
     assert config.draft is not None
     return Basis(
         draft=file_identity(config.draft),
         target=file_identity(config.target),
-        cpu=cpu_model(),
-        library=f"{LIBRARY} {metadata.version(LIBRARY)}",
+        machine=machine(),
         gpu_layers=config.gpu_layers,
     )
 
@@ -105,6 +109,13 @@ def find(config: EngineConfig) -> Tuned | None:
     return None
 
 
+def state(tuned: Tuned) -> str:
+    """Whether a tuned draft is used, in words."""
+    if tuned.basis.machine != machine():
+        return "not used, as it was made on another machine or library: paceline tune"
+    return f"{tuned.ms_before:.1f} to {tuned.ms:.1f} ms a token, {tuned.gain:.2f} times the speed of no drafts expected"
+
+
 def named(id: str) -> Tuned | None:
     """The one of this id, whatever it was made for."""
     return next((one for one in records() if one.id == id), None)
@@ -116,12 +127,21 @@ def workplace(needed: int) -> Iterator[Path]:
     home = make_private(folder())
     with hold(home / ".lock"):
         sweep(home)
+        _sweep_unnamed(home)
         require(home, needed, "tuning")
         place = Path(tempfile.mkdtemp(prefix=f"tmp-{os.getpid()}-", dir=home))
         try:
             yield place
         finally:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def _sweep_unnamed(home: Path) -> None:
+    """Delete files whose record is gone or wrong: nothing would ever use them."""
+    known = {one.path for one in records()}
+    for path in home.glob("*.gguf"):
+        if path not in known:
+            path.unlink(missing_ok=True)
 
 
 def keep(file: Path, tuned: Tuned) -> None:

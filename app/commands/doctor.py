@@ -50,6 +50,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     torch: TorchProbe
     models: list[str]
     pairs: list[str]
+    tuned: list[str]
+    """Drafts that were tuned here, and whether the pair still takes them."""
     last_pair: str | None
     folders: list[Folder]
 
@@ -96,6 +98,7 @@ def examine(native: Probe, torch: TorchProbe) -> Report:
         torch=torch,
         models=models,
         pairs=pairs,
+        tuned=_tuned(),
         last_pair=last_pair(),
         folders=folders,
     )
@@ -116,11 +119,19 @@ def lines(report: Report) -> list[str]:
         ("torch engine", report.torch.line),
         ("models", ", ".join(report.models) or "none"),
         ("pairs", ", ".join(report.pairs) or "none"),
+        *([("tuned drafts", "; ".join(report.tuned))] if report.tuned else []),
         *((folder.name, f"{folder.path} ({folder.mode or 'not made yet'})") for folder in report.folders),
         *(("note", note) for note in report.notes),
     ]
     shown = [f"{name:<17} {sanitize(value)}" for name, value in rows]
     return [*shown, "", *([f"to do: {sanitize(text)}" for text in report.advice] or ["a chat can start: paceline"])]
+
+
+def _tuned() -> list[str]:
+    """Tuned drafts, with what they were expected to gain, and those that this machine or these files made void."""
+    from app import tuned
+
+    return [f"{one.id} ({one.form}; {tuned.state(one)})" for one in tuned.records()]
 
 
 def _models() -> tuple[list[str], list[str], list[str]]:

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import App, Parameter
 
+from app import tuned
 from app.choice import MOST_CONTEXT
 from app.cli import COMMANDS
 from app.commands.meter import Meter
@@ -65,14 +66,17 @@ def list_models(*, json: bool = False) -> None:
         Print one JSON object instead of a table.
     """
     library = Library(models_dir())
-    models, pairs = model_rows(library), pair_rows(library)
+    models, pairs, made = model_rows(library), pair_rows(library), tuned.records()
     if json:
-        print(msgspec.json.encode({"models": models, "pairs": pairs}).decode())
+        print(msgspec.json.encode({"models": models, "pairs": pairs, "tuned": made}).decode())
         return
     print("pairs")
     _table([(p.id, size(p.bytes), "installed" if p.installed else "not installed", _about(p)) for p in pairs])
     print("\nmodels")
     _table([(m.id, size(m.bytes), m.licence or "", _state(m), plain(m.title)) for m in models])
+    if made:
+        print("\ntuned drafts")
+        _table([(one.id, size(one.bytes), one.form) for one in made])
     if not any(row.installed for row in pairs):
         print("\nfetch a pair: paceline models pull coder")
 
@@ -105,17 +109,25 @@ def add_model(path: Path, /) -> None:
 
 @app.command(name="rm")
 def remove_models(id: str, /) -> None:
-    """Delete a fetched model, or both of a pair; a file that was added is only forgotten.
+    """Delete a fetched model, both of a pair, or a tuned draft; a file that was added is only forgotten.
+
+    What was tuned from a model goes with it.
 
     Parameters
     ----------
     id
-        A model or a pair of `paceline models list`.
+        A model, a pair or a tuned draft of `paceline models list`.
     """
     library = Library(models_dir())
-    for name, in_place in _to_remove(library, id):
+    there = [] if tuned.named(id) else _to_remove(library, id)
+    for name, in_place in there:
         library.remove(name)
         print(f"{name} is forgotten; its file stays" if in_place else f"{name} is deleted")
+    gone = {id, *(name for name, _ in there)}
+    for one in tuned.records():
+        if not gone.isdisjoint((one.id, one.draft, one.target)):
+            tuned.remove(one.id)
+            print(f"{one.id} is deleted")
 
 
 @app.command(name="verify")

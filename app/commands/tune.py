@@ -59,7 +59,7 @@ def tune(*, pair: str | None = None, target: str | None = None, draft: str | Non
 def _config(pair: str | None, target: str | None, draft: str | None) -> "EngineConfig":
     """What to load: as `ask` would, with the draft as it was fetched."""
     from app import layers
-    from app.choice import choose
+    from app.choice import choose, with_answers
     from app.paths import models_dir
     from app.settings import Settings
     from engine.engines import engines_for
@@ -68,7 +68,8 @@ def _config(pair: str | None, target: str | None, draft: str | None) -> "EngineC
     settings = layers.load(Settings(pair=pair, target=target, draft=draft))
     if settings.demo:
         raise UsageError("the demo runs no model, so there is nothing to tune: name a pair with --pair")
-    config = choose(settings, Library(models_dir()), require_draft=True, tuned=False).config
+    choice = choose(settings, Library(models_dir()), require_draft=True, tuned=False)
+    config = with_answers(choice, settings).config
     if config.draft is None:
         raise UsageError("there is no draft model to tune: name a pair that has one, such as --pair coder")
     if engines_for(config).draft != "llamacpp":
@@ -94,17 +95,21 @@ def _run(config: "EngineConfig", quiet: bool) -> "tuple[Report, Tuned | None]":
 
 
 def _source(config: "EngineConfig", pair: "Pair", folder: Path) -> "Source":
+    from engine.drafters.library import MOST_TOKENS
+    from engine.drafters.library_file import LibraryFile
     from engine.experiments.tune import Source
     from engine.opening import open_model
     from models.facts import facts
     from models.gguf import check
 
     assert config.draft is not None
+    answers = LibraryFile.of(config.library, pair.target.vocab).read(MOST_TOKENS) if config.library else {}
     return Source(
         file=config.draft,
         layers=facts(check(config.draft)).n_layer,
         folder=folder,
         open=lambda path: open_model(config, path, "llamacpp", lambda _: None, n_ctx_most=pair.target.n_ctx).model,
+        used=[tokens.tolist() for tokens in answers.values()],
     )
 
 

@@ -58,14 +58,12 @@ def _words(form: Form) -> str:
 def _apart(source: Path, target: Path, form: Form) -> str:
     """Do it in a process of its own; why it failed, empty where it did not."""
     command = [sys.executable, "-P", "-m", __name__, str(source), str(target), msgspec.json.encode(form).decode()]
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
-    )
-    try:
-        said, _ = process.communicate()
-    finally:
-        process.kill()
-        process.wait()
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet, env=environment()) as process:
+        try:
+            said, _ = process.communicate()
+        finally:
+            process.kill()
     if process.returncode == 0:
         return ""
     why = said.decode("utf-8", "replace").strip()

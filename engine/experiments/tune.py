@@ -161,7 +161,7 @@ class _Search:
 
         assert self.pair.draft is not None
         vocab, target = _inner(self.pair.draft).vocab, self.pair.target.vocab
-        texts = [TEXT, *self.plan.prompts, *(text_of(target, ids) for ids in self.source.used)]
+        texts = [TEXT, *self.plan.texts, *(text_of(target, ids) for ids in self.source.used)]
         whole = path_of(self.source, msgspec.structs.replace(form, tokens=None))
         cut(whole, path, kept_tokens(vocab, texts, form.tokens))
 

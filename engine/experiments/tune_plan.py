@@ -1,9 +1,13 @@
-"""The prompts on which drafts are measured: a few of each kind of text that people ask for."""
+"""What is tried, and on what: prompts of each kind of text that people ask for, other than the benchmark's.
+
+No answer that acceptance is measured on says which tokens are kept, or cutting them would look better than it is.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.backends.llamacpp_quantize import Weights
+from engine.experiments.bench_prompts import KINDS
 
 PROMPTS = (
     "What should I look at when I buy a used bicycle?",
@@ -33,3 +37,8 @@ class Plan:
     """Shares of the layers, taken from the middle."""
     sizes: Sequence[int] = (32768, 16384)
     """Numbers of tokens."""
+
+    @property
+    def texts(self) -> list[str]:
+        """Texts whose tokens are kept: these prompts and the benchmark's."""
+        return [*self.prompts, *(prompt for kind in KINDS.values() for prompt in kind.prompts)]
