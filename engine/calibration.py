@@ -1,4 +1,4 @@
-"""Which pass widths give the logits of single passes bit for bit, by how much the others differ, and what passes cost.
+"""Which pass widths give the logits of single passes bit for bit, and by how much the others differ.
 
 A pass over n tokens runs other kernels than n passes over one, and sums in another order.  Nothing here is known in
 advance: it is measured on the model at hand, at several context lengths, and holds for this file, machine, thread
@@ -6,9 +6,7 @@ count and setting alone (calibration_store keeps it).  The one invariant: a widt
 every row was equal, at every context measured, after passes whose drafts were refused and rewound as well.
 """
 
-import time
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -31,11 +29,6 @@ CONTEXTS = (40, 250, 760, 1520)
 """Where: the cache is padded to 256 tokens, and the last three stretches step over such a border."""
 STRETCH = 32
 """Tokens compared at each context: changed cache entries have to add up to be seen."""
-COST_WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
-COST_BUDGET_S = 4.0
-"""When timing passes ends on a machine that is busy with other things."""
-STEADY = 1.5
-"""The second least time of a pass may be so many times the least one, or something else was running."""
 
 
 class Setting(Frozen, frozen=True):
@@ -64,27 +57,6 @@ class Widths(Frozen, frozen=True):
         return width
 
 
-class CostTable(Frozen, frozen=True):
-    """Milliseconds of one pass, by width."""
-
-    ms: dict[int, float]
-    context: int = 0
-    """Tokens in the cache when it was measured."""
-    steady: bool = True
-    """Whether the machine was quiet enough for it to be kept: every width timed, and like runs alike."""
-
-    def cost(self, width: int) -> float:
-        """Between two measured widths on the line through them; past the last one in proportion to it."""
-        known = sorted(self.ms)
-        place = bisect_left(known, width)
-        if place == len(known):
-            return self.ms[known[-1]] * width / known[-1]
-        if known[place] == width or place == 0:
-            return self.ms[known[place]]
-        low, high = known[place - 1], known[place]
-        return self.ms[low] + (self.ms[high] - self.ms[low]) * (width - low) / (high - low)
-
-
 @dataclass(frozen=True, slots=True)
 class WidthPlan:
     """What to measure."""
@@ -105,81 +77,94 @@ class WidthPlan:
 
 def measure_widths(model: Model, plan: WidthPlan | None = None, progress: Progress = lambda _: None) -> Widths:
     """Compare wide passes with single ones; the model's cache is empty afterwards, whatever happens."""
-    measuring = _Measuring(model, plan or WidthPlan(), progress)
     model.rewind(0)
-    try:
-        return measuring.run()
-    except CannotRewind:
-        return Widths()
-    finally:
-        model.rewind(0)
+    measuring = Measuring(model, plan or WidthPlan())
+    with closing(measuring.steps()) as steps:
+        for share in steps:
+            progress(share)
+    return measuring.found
 
 
-class _Measuring:
-    """One run of `measure_widths`."""
+class Measuring:
+    """One comparison, a pass at a time; `found` is what came of it, nothing before its end."""
 
-    def __init__(self, model: Model, plan: WidthPlan, progress: Progress) -> None:
-        self._model, self._plan, self._progress = model, plan, progress
+    def __init__(self, model: Model, plan: WidthPlan) -> None:
+        self._model, self._plan, self._held = model, plan, model.length
         self._widths = tuple(w for w in plan.widths if w <= model.n_batch)
-        self._contexts = plan.fitting(model.n_ctx)
+        self._contexts = tuple(c for c in plan.fitting(model.n_ctx) if c >= model.length)
         self._ids = sample_ids(model.vocab, max(self._contexts, default=0) + STRETCH)
         self._alive = list(self._widths)
         self._change = Change()
+        self.found = Widths()
 
-    def run(self) -> Widths:
-        if not self._contexts:
-            return Widths()
+    def steps(self) -> Generator[float, None, None]:
+        """The share that is done, after each pass; in the end, whatever happens, the cache holds what it held."""
+        try:
+            yield from self._run()
+        except CannotRewind:
+            return
+        finally:
+            self._model.rewind(self._held)
+
+    def _run(self) -> Iterator[float]:
         for place, context in enumerate(self._contexts):
-            self._read(context, place)
-            self._compare(context, place)
+            yield from self._read(context, place)
+            yield from self._compare(context, place)
             if self._enough():
                 break
-        self._progress(1.0)
-        return Widths(equal=(1, *self._alive), change=self._change, contexts=self._contexts[: place + 1])
+        if self._contexts:
+            self.found = Widths(equal=(1, *self._alive), change=self._change, contexts=self._contexts[: place + 1])
+            yield 1.0
 
     def _enough(self) -> bool:
         if self._plan.group_only and Widths(equal=(1, *self._alive)).group < self._plan.at_least:
             return True
         return not self._alive and not self._plan.leads
 
-    def _tell(self, place: int, part: float) -> None:
-        self._progress((place + part) / len(self._contexts))
+    def _share(self, place: int, part: float) -> float:
+        return (place + part) / len(self._contexts)
 
-    def _read(self, context: int, place: int) -> None:
+    def _read(self, context: int, place: int) -> Iterator[float]:
         """Read up to `context` as prompts are read: in chunks that end at multiples of the batch size."""
         model = self._model
         first = model.length
         while (start := model.length) < context:
             stop = min(context, start - start % model.n_batch + model.n_batch)
             model.forward(self._ids[start:stop], 0)
-            self._tell(place, 0.5 * (stop - first) / (context - first))
+            yield self._share(place, 0.5 * (stop - first) / (context - first))
 
-    def _compare(self, context: int, place: int) -> None:
+    def _compare(self, context: int, place: int) -> Iterator[float]:
         stretch = self._ids[context : context + STRETCH]
-        single = np.concatenate([self._model.forward([token], 1).copy() for token in stretch])
+        rows = []
+        for token in stretch:
+            rows.append(self._model.forward([token], 1).copy())
+            yield self._share(place, 0.5)
+        single = np.concatenate(rows)
         self._model.rewind(context)
         tested = list(self._widths if self._plan.leads else self._alive)
         for done, width in enumerate(tested, 1):
-            self._tell(place, 0.5 + 0.5 * done / (len(tested) + 1))
             if width not in self._alive and not self._plan.leads:
                 continue
-            if not self._equal(width, stretch, single):
+            equal = True
+            for same in self._passes(width, stretch, single):
+                equal = equal and same
+                yield self._share(place, 0.5 + 0.5 * done / (len(tested) + 1))
+            if not equal:
                 self._alive = [w for w in self._alive if w != width and not (self._plan.group_only and w > width)]
             self._model.rewind(context)
 
-    def _equal(self, width: int, stretch: Sequence[int], single: FloatArray) -> bool:
-        """Whether passes of `width` give the rows `single`; an unequal width goes on for its leads' sake."""
-        equal = True
+    def _passes(self, width: int, stretch: Sequence[int], single: FloatArray) -> Iterator[bool]:
+        """Whether each pass of `width` gives the rows `single`; an unequal width goes on for its leads' sake."""
         for start, kept, tokens in rounds_of(width, stretch):
             rows = self._model.forward(tokens, len(tokens))[:kept]
             wanted = single[start : start + kept]
-            if not np.array_equal(_bits(rows), _bits(wanted)):
-                equal = False
-                if self._plan.group_only:
-                    break
+            equal = np.array_equal(_bits(rows), _bits(wanted))
+            if not equal and not self._plan.group_only:
                 self._change = most(self._change, change(wanted, rows))
             self._model.rewind(self._model.length - len(tokens) + kept)
-        return equal
+            yield equal
+            if not equal and self._plan.group_only:
+                return
 
 
 def rounds_of(width: int, stretch: Sequence[int]) -> Iterator[tuple[int, int, list[int]]]:
@@ -249,39 +234,3 @@ def strict_setting(
 
 def _part(progress: Progress, done: int, count: int) -> Progress:
     return lambda share: progress((done + share) / count)
-
-
-def measure_costs(
-    model: Model,
-    widths: Sequence[int] = COST_WIDTHS,
-    progress: Progress = lambda _: None,
-    clock: Callable[[], float] = time.perf_counter,
-) -> CostTable:
-    """Time passes at the present context, which is as before afterwards; CannotRewind where it cannot be.
-
-    Ends after `COST_BUDGET_S` even if widths are left; whatever else runs only adds time, so the least time counts.
-    """
-    length, began = model.length, clock()
-    fitting = [w for w in widths if w <= model.n_batch and length + w <= model.n_ctx]
-    ids = sample_ids(model.vocab, max(fitting, default=0))
-    ms: dict[int, float] = {}
-    steady = True
-    for width in sorted(fitting, key=_bit_length_first):
-        if ms and clock() - began > COST_BUDGET_S:
-            steady = False
-            break
-        times = []
-        for _ in range(3):  # the first may be the one in which shapes are captured
-            start = clock()
-            model.forward(ids[:width], width)
-            times.append(1e3 * (clock() - start))
-            model.rewind(length)
-        ms[width] = min(times)
-        steady = steady and sorted(times)[1] <= STEADY * ms[width]
-        progress(len(ms) / len(fitting))
-    return CostTable(ms=ms, context=length, steady=steady)
-
-
-def _bit_length_first(width: int) -> tuple[bool, int]:
-    """Powers of two before the rest, so that a measurement cut short still spans the range."""
-    return width & (width - 1) != 0, width

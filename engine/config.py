@@ -133,6 +133,8 @@ class EngineConfig(Frozen, frozen=True, kw_only=True):
     """How many of the target's first layers draft for the rest (torch engine); 0 measures it, None: no early exit."""
     exact: Exactness = "normal"
     """strict drafts only at widths whose logits equal width 1 bit for bit."""
+    calibrate: Literal["load", "idle"] = "load"
+    """When this machine is measured for the first time: at load, or, but for a second of it, while no one waits."""
     require_draft: bool = False
     """Whether a draft that does not fit is an error; otherwise the target goes on alone and says why."""
     cache_dir: Path | None = None

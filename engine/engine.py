@@ -8,29 +8,33 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 import msgspec
 
 from engine.answer import Run
 from engine.config import EngineConfig, Request, Speculation
 from engine.config import Rule as RuleName
+from engine.contention import Pace
 from engine.context import Context
 from engine.drafters import Drafter
 from engine.drafters.exit import ExitDrafter
 from engine.drafters.library import Library
 from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
-from engine.errors import Interrupted, PromptTooLong
+from engine.errors import Interrupted, ModelError, PromptTooLong
 from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading
 from engine.experience import Experience
 from engine.forget import Horizon, Prompt
 from engine.generate import Answering, CatchingUp, Clock, DraftFailed, rounds
+from engine.mapped import MappedModel
 from engine.noise import Noise
 from engine.pair import Pair
 from engine.planner import Planner
 from engine.prompt import Chat
 from engine.sampler import Sampler
 from engine.stats import Finish
+from engine.study import Study
 from engine.verify import Coupled, Generator, Rejection, Rule
 
 Rules = Callable[[RuleName, int, int], Rule]
@@ -61,6 +65,9 @@ class Engine:
             {} if pair.exit_agreement is None else {"exit": pair.exit_agreement},
             pair.lessons.taken_up() if pair.lessons else None,
         )
+        inner = pair.draft.inner if isinstance(pair.draft, MappedModel) else pair.draft
+        models = [] if pair.exact == "strict" else [pair.target, inner]
+        self._pace = Pace(models, lambda: pair.costs.target, clock)
         self._planner: Planner | None = None
         self._cancelled = threading.Event()
 
@@ -110,6 +117,42 @@ class Engine:
                 self.pair.lessons.keep(self._experience.learned)
             self._planner = None
             self._cancelled.clear()
+
+    def study(self) -> Iterator[None]:
+        """Measure what is still to be known, a pass or so a step, while there is no answer; close it before one.
+
+        Raises Interrupted where `pause` ended a pass, and ModelError once; it may be begun again, and goes on from
+        what it has.
+        """
+        study = self.pair.study
+        if study is None or any(cache.length != cache.model.length for cache in self.context.caches):
+            return
+        try:
+            with closing(study.steps()) as steps:
+                for news in steps:
+                    if news:
+                        self._know(study)
+                    yield
+        except Interrupted:
+            raise
+        except ModelError:
+            self.pair.study = None
+            for cache in self.context.caches:
+                cache.doubt()
+            raise
+
+    def _know(self, study: Study) -> None:
+        """Take over what a study has found out."""
+        found = study.costs
+        drafts = {**self.pair.costs.drafts, **found.drafts}
+        self.pair.costs = replace(found, drafts=drafts)
+        self.pair.change = study.change
+        self._experience.costs.rebase(self.pair.costs)
+
+    def pause(self) -> None:
+        """From any thread: a running study is interrupted within its pass; no answer may be running."""
+        for cache in self.context.caches:
+            cache.model.interrupt()
 
     def cancel(self) -> None:
         """From any thread: the running answer, or the one about to run, ends within a pass as cancelled."""
@@ -186,4 +229,5 @@ class Engine:
             drafters.append(ModelDrafter(self.context, rule, sampler, self._cancelled.is_set))
         if self.context.exit_layers is not None:
             drafters.append(ExitDrafter(self.context, rule, sampler, self._cancelled.is_set))
-        return Answering(self.context, drafters, planner, rule, sampler, run.request.max_tokens, self._clock)
+        room = run.request.max_tokens
+        return Answering(self.context, drafters, planner, rule, sampler, room, self._clock, self._pace.took)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from engine.calibration import STEADY, Progress
+from engine.calibration import Progress
 from engine.calibration_text import sample_ids
 from engine.config import Frozen
+from engine.cost_table import STEADY
 from engine.costs import Cost, DraftCost
 from engine.early import LeavesEarly
 from engine.gain import MARGIN, gains

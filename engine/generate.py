@@ -85,6 +85,8 @@ class Answering:
     sampler: Sampler
     room: int
     clock: Clock = time.perf_counter
+    took: Callable[[int, float, int], None] = lambda _width, _ms, _context: None
+    """Told of each verifying pass: its width, its milliseconds, and how many tokens it stood behind."""
 
 
 def rounds(a: Answering) -> Generator[CatchingUp | DraftFailed | RoundDone, None, None]:
@@ -103,7 +105,9 @@ def rounds(a: Answering) -> Generator[CatchingUp | DraftFailed | RoundDone, None
             yield from _catch_up(a.context, "target", a.context.target, 1)  # where an early exit has lost its cache
             verifying = a.clock()
             accepted, tokens, leads = _verify(a, drafting.proposals)
-            a.planner.observe(drafting, tokens, accepted, (a.clock() - verifying) * 1000, held)
+            ms = (a.clock() - verifying) * 1000
+            a.planner.observe(drafting, tokens, accepted, ms, held)
+            a.took(1 + drafting.drafted, ms, held)
             tokens, end = _cut(tokens, a.sampler.eog, last - held)
             leads = leads[: len(tokens) + (end == "eos")]
             a.context.commit(tokens, min(accepted, len(tokens)))

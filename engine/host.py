@@ -48,6 +48,14 @@ class Engine(Protocol):
         """From any thread: draft otherwise from the next round on."""
         ...
 
+    def study(self) -> Iterator[None]:
+        """Measure this machine, a pass a step, while nothing else is to be done; closed before anything is."""
+        ...
+
+    def pause(self) -> None:
+        """From any thread: a step of `study` that is running ends at once, as Interrupted."""
+        ...
+
     def close(self) -> None:
         """Free everything."""
         ...
@@ -80,7 +88,7 @@ class Host:
         self._taken = 0
         self._done = 0
         """Jobs taken in and finished; the next command counts for the last one taken in."""
-        self._answering = False
+        self._answering = self._studying = False
         self._early: list[tuple[int, Stop | SetSpeculation]] = []
         """What was said to jobs that are not finished, with their number: they may not have heard it."""
         self._quitting = False
@@ -91,7 +99,8 @@ class Host:
             case Load() | Ask():
                 with self._turn:
                     self._taken += 1
-                self._jobs.put(command)
+                    self._jobs.put(command)
+                    self._rouse()
             case Stop() | SetSpeculation():
                 with self._turn:
                     if self._taken > self._done:
@@ -108,12 +117,13 @@ class Host:
         with self._turn:
             self._quitting = True
             self._tell(Stop())
-        self._jobs.put(None)
+            self._jobs.put(None)
+            self._rouse()
 
     def work(self) -> None:
         """Do jobs until there will be no more; called by the main thread."""
         try:
-            while (job := self._jobs.get()) is not None and not self._quitting:
+            while (job := self._next()) is not None and not self._quitting:
                 self._guarded(job)
                 with self._turn:
                     self._done += 1
@@ -122,6 +132,36 @@ class Host:
             pass
         finally:
             self._drop()
+
+    def _next(self) -> Load | Ask | None:
+        """The next job; until there is one the engine studies."""
+        with self._turn:
+            engine = self._engine
+            self._studying = engine is not None and self._jobs.empty()
+        if engine is not None and self._studying:
+            try:
+                self._study(engine.study())
+            finally:
+                with self._turn:
+                    self._studying = False
+        return self._jobs.get()
+
+    def _study(self, steps: Iterator[None]) -> None:
+        try:
+            while self._jobs.empty() and next(steps, True) is None:
+                pass
+        except Interrupted:
+            pass
+        except Exception:  # it was nobody's wish: the log has it, and answers go on
+            traceback.print_exc()
+        finally:
+            if isinstance(steps, Generator):
+                steps.close()
+
+    def _rouse(self) -> None:
+        """End a study's pass, as there is a job; needs `_turn`."""
+        if self._studying and self._engine is not None:
+            self._engine.pause()
 
     def _tell(self, command: Stop | SetSpeculation) -> None:
         """Pass a command to a running answer; needs `_turn`."""

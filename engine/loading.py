@@ -7,6 +7,7 @@ say why.
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -17,10 +18,13 @@ from engine.costs import Cost
 from engine.engines import TITLES, Runs, engines_for
 from engine.errors import LoadFailed, PairMismatch
 from engine.exit_table import ExitPoint
+from engine.flash import Switch
 from engine.mapped import MappedModel
 from engine.measured import StrictChoice
+from engine.model import Model
 from engine.opening import Opened, Tell, open_model, telling
 from engine.pair import Pair
+from engine.study import Study
 from engine.token_map import TokenMap
 from engine.verdict import Change
 
@@ -53,7 +57,7 @@ class _Loader:
         """The pair."""
         with self._opened:
             strict = self._strict_setting()
-            target = self._open(self._config.target, self._engines.target, "target")
+            target = self._open(self._config.target, self._engines.target, "target", flash=self._fastest_flash())
             if self._config.exact == "strict":
                 strict = strict or measured.own_strict(self._config, target, self._progress)
                 self._notes.append(strict.price)
@@ -71,8 +75,17 @@ class _Loader:
         self._config = msgspec.structs.replace(self._config, kv=kv, flash_attention=flash_attention)
         return strict
 
-    def _open(self, path: Path, engine: Runs, what: str, n_ctx_most: int | None = None) -> Opened:
-        opened = open_model(self._config, path, engine, telling(self._progress, what), n_ctx_most)
+    def _fastest_flash(self) -> Switch | None:
+        """Flash attention for the target, where an earlier run has found out what is faster."""
+        if self._engines.target != "llamacpp" or (found := measured.fastest_flash_attention(self._config)) is None:
+            return None
+        return found.flash_attention
+
+    def _open(
+        self, path: Path, engine: Runs, what: str, n_ctx_most: int | None = None, flash: Switch | None = None
+    ) -> Opened:
+        config = msgspec.structs.replace(self._config, flash_attention=flash) if flash else self._config
+        opened = open_model(config, path, engine, telling(self._progress, what), n_ctx_most)
         self._opened.callback(opened.model.close)
         return opened
 
@@ -118,22 +131,45 @@ class _Loader:
         self._notes.append(note)
         return point
 
+    def _study(
+        self, target: Opened, draft: Opened | None, drafting: Model | None, strict: StrictChoice | None
+    ) -> Study:
+        """Measure what is needed now; what is left comes while the engine is idle."""
+        config, progress = self._config, self._progress
+        book = measured.target_costs(config, target, progress)
+        draft_book = None
+        if draft and drafting:
+            draft_book = measured.draft_costs(config, target, draft, drafting, progress)
+        study = Study(book, draft_book, None, measured.flash_trial(config, target))
+        if strict:
+            return study
+        if config.calibrate == "load":
+            study.change = measured.change_of_leads(config, target, progress)
+        elif (known := measured.known_leads(config, target)) is not None:
+            study.change = known
+        else:
+            study.keep_leads = partial(measured.keep_leads, config, target)
+        return study
+
     def _pair(
         self, target: Opened, draft: Opened | None, token_map: TokenMap | None, strict: StrictChoice | None
     ) -> Pair:
         """Measure both, and put together what is known."""
         config, progress, model = self._config, self._progress, target.model
-        costs = measured.costs(config, target, draft, progress)
+        drafting: Model | None = draft.model if draft else None
+        if draft and token_map:
+            drafting = MappedModel(draft.model, token_map)
+        study = self._study(target, draft, drafting, strict)
+        costs = study.costs
         early = self._early_exit(target, lambda width: costs.target(width, 0))
         if early:
             costs = replace(costs, drafts={**costs.drafts, "exit": early.cost})
-        change = None if strict else measured.change_of_leads(config, target, progress)
         if not strict:  # which reads again what would move
             for opened in filter(None, (target, draft)):
                 measured.let_shift(config, opened, progress)
         return Pair(
             model,
-            MappedModel(draft.model, token_map) if draft and token_map else draft.model if draft else None,
+            drafting,
             config.target_name or _name(config.target),
             (config.draft_name or _name(config.draft)) if draft and config.draft else None,
             exact=config.exact,
@@ -145,7 +181,8 @@ class _Loader:
             device=model.device,
             costs=costs,
             width_limit=strict.widths.group if strict else None,
-            change=change,
+            change=study.change,
+            study=study,
             exit_layers=early.layers if early else None,
             exit_agreement=early.agreement if early else None,
             lessons=measured.lessons(config, target, draft),

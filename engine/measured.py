@@ -9,34 +9,35 @@ from typing import TypeVar
 import msgspec
 
 from engine.calibration import (
-    COST_WIDTHS,
     LEADS_PLAN,
     STRICT_PLAN,
-    CostTable,
     Setting,
     Widths,
     candidates,
-    measure_costs,
     measure_widths,
     strict_setting,
 )
 from engine.calibration_store import CalibrationStore, Key, key_for
 from engine.config import EngineConfig, Frozen
-from engine.costs import Cost, Costs, DraftCost
+from engine.cost_book import CostBook
+from engine.cost_table import COST_WIDTHS, DRAFT_WIDTHS, FIRST_WIDTHS
+from engine.costs import Cost
 from engine.early import leaves_early
 from engine.errors import ConfigError, LoadFailed
 from engine.events import Loading
 from engine.exit_table import ExitPoint, ExitTable, choose, exits, measure_exit
+from engine.flash import FlashChoice, FlashTrial, Switch
 from engine.lessons import Lessons
 from engine.model import Model
 from engine.opening import Opened, Tell, llamacpp_library, open_model, telling
-from engine.stats import Source
 from engine.threads import physical_cores
 from engine.verdict import Change
 
 Kept = TypeVar("Kept", bound=Frozen)
 STRICT_CTX = 2048
 """Context in which widths are compared where a model is opened for that alone: it holds the longest stretch that is."""
+FIRST_S, MORE_S, ALL_S = 1.0, 0.5, 8.0
+"""Seconds for timing passes at load: those that the first answer needs, some that are still lacking, all."""
 SPEED, EXACTNESS = "measuring speed, once", "measuring exactness, once"
 
 
@@ -97,42 +98,80 @@ def own_strict(config: EngineConfig, target: Opened, progress: Tell) -> StrictCh
 
 
 def change_of_leads(config: EngineConfig, target: Opened, progress: Tell) -> Change | None:
-    """How far wide passes change logits, for the verdict on greedy answers.
-
-    What was measured in a smaller context is measured again, as leads change more in a longer one.
-    """
-    model = target.model
-    if model.reach is not None:
+    """How far wide passes change logits, for the verdict on greedy answers; None where that cannot be measured."""
+    if target.model.reach is not None:
         return None  # passes cannot be taken back to be compared
-    contexts = LEADS_PLAN.fitting(model.n_ctx)
-    widths = _kept(
-        config,
-        key_of(config, target),
-        Widths,
-        lambda: measure_widths(model, LEADS_PLAN, telling(progress, EXACTNESS)),
-        lambda known: len(known.contexts) >= len(contexts),
-    )
+    if (known := known_leads(config, target)) is not None:
+        return known
+    widths = measure_widths(target.model, LEADS_PLAN, telling(progress, EXACTNESS))
+    keep_leads(config, target, widths)
     return widths.change if widths.contexts else None
 
 
-def costs(config: EngineConfig, target: Opened, draft: Opened | None, progress: Tell) -> Costs:
-    """What passes of both cost here."""
+def known_leads(config: EngineConfig, target: Opened) -> Change | None:
+    """The same from an earlier measurement, if it was made in a context as large: leads change more in a longer one."""
+    known = CalibrationStore(config.cache_dir).get(key_of(config, target), Widths)
+    if known is None or not known.contexts or len(known.contexts) < len(LEADS_PLAN.fitting(target.model.n_ctx)):
+        return None
+    return known.change
 
-    def table(opened: Opened, widths: tuple[int, ...]) -> CostTable:
-        told = telling(progress, SPEED)
-        return _kept(
-            config,
-            key_of(config, opened),
-            CostTable,
-            lambda: measure_costs(opened.model, widths, told),
-            lambda known: known.ms.keys() >= set(widths),  # a model that was a draft before has fewer
-        )
 
-    drafts: dict[Source, DraftCost] = {}
-    if draft:
-        drafts["model"] = DraftCost(table(draft, COST_WIDTHS[:1]).cost(1))
-    measured = table(target, COST_WIDTHS)
-    return Costs(lambda width, _: measured.cost(width), drafts)
+def keep_leads(config: EngineConfig, target: Opened, widths: Widths) -> None:
+    """For later loads."""
+    CalibrationStore(config.cache_dir).put(key_of(config, target), widths)
+
+
+def target_costs(config: EngineConfig, target: Opened, progress: Tell) -> CostBook:
+    """What passes of the target cost here: all of them, or what the first answer needs and little more."""
+    book = CostBook(target.model, CalibrationStore(config.cache_dir), key_of(config, target))
+    told = telling(progress, SPEED)
+    if config.calibrate == "load":
+        widths, seconds = book.lacking(COST_WIDTHS), ALL_S
+    elif widths := book.lacking(FIRST_WIDTHS):
+        seconds = FIRST_S
+    else:
+        widths, seconds = book.lacking(COST_WIDTHS), MORE_S  # for programs that never are idle
+    if widths:
+        book.measure_now(widths, told, seconds)
+    return book
+
+
+def draft_costs(config: EngineConfig, target: Opened, draft: Opened, drafting: Model, progress: Tell) -> CostBook:
+    """What passes of the draft cost here, seen as it drafts: `drafting` may be a map around it."""
+    key = key_of(config, draft)
+    if drafting is not draft.model:
+        key = msgspec.structs.replace(key, file=f"{key.file}, mapped to {key_of(config, target).file}")
+    book = CostBook(drafting, CalibrationStore(config.cache_dir), key)
+    if first := book.lacking(DRAFT_WIDTHS[:1] if config.calibrate == "idle" else DRAFT_WIDTHS):
+        book.measure_now(first, telling(progress, SPEED), FIRST_S)
+    return book
+
+
+def fastest_flash_attention(config: EngineConfig) -> FlashChoice | None:
+    """What an earlier run found to be fastest for the target, where the user and exactness leave that open."""
+    return CalibrationStore(config.cache_dir).get(_unopened(config), FlashChoice) if leaves_flash_open(config) else None
+
+
+def leaves_flash_open(config: EngineConfig) -> bool:
+    """Whether flash attention may be chosen by speed alone."""
+    return config.flash_attention == "auto" and config.exact == "normal" and config.kv in (None, "f16")
+
+
+def flash_trial(config: EngineConfig, target: Opened) -> FlashTrial | None:
+    """The comparison of both settings; None where there is no choice, or it has been made."""
+    if target.engine != "llamacpp" or not leaves_flash_open(config) or fastest_flash_attention(config):
+        return None
+    from engine.backends.llamacpp import LlamaCppModel
+
+    model = target.model
+    assert isinstance(model, LlamaCppModel)
+    other: Switch = "off" if model.flash_attention == "on" else "on"
+    store, key = CalibrationStore(config.cache_dir), _unopened(config)
+
+    def beside(n_ctx: int) -> Model:
+        return model.beside(other, n_ctx)
+
+    return FlashTrial(model.flash_attention, beside, lambda choice: store.put(key, choice))
 
 
 def let_shift(config: EngineConfig, opened: Opened, progress: Tell) -> None:
@@ -202,7 +241,7 @@ def _kept(
     if (known := store.get(key, kind)) is not None and suits(known):
         return known
     found = measure()
-    if not (isinstance(found, CostTable | ExitTable) and not found.steady):
+    if not (isinstance(found, ExitTable) and not found.steady):
         store.put(key, found)
     return found
 

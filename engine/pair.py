@@ -9,6 +9,7 @@ from engine.events import Loaded
 from engine.lessons import Lessons
 from engine.model import Model
 from engine.stats import EngineName, HeldAs
+from engine.study import Study
 from engine.verdict import Change
 
 OFF = "off: the target's cache cannot go back over refused drafts"
@@ -43,6 +44,8 @@ class Pair:
     """In what share of places their choice was the whole target's in the calibration; None: not measured."""
     lessons: Lessons | None = None
     """Where what its answers teach is kept; None: nowhere."""
+    study: Study | None = None
+    """What may still be measured of it."""
     load_s: float = 0.0
     notes: list[str] = field(default_factory=list)
     can_draft: bool = True

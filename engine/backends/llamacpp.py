@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from msgspec import structs
 
 from engine.backends.llamacpp_batch import Batch
 from engine.backends.llamacpp_library import errors_of_call, gpu_name, lib, library_version, reason
@@ -21,6 +22,7 @@ from engine.backends.llamacpp_load import (
     Progress,
     abort_callback,
     load_model,
+    refuse_without_room,
     resolve_flash_attention,
 )
 from engine.backends.llamacpp_memory import Memory
@@ -45,18 +47,25 @@ _NO_SLOT, _ABORTED, _REFUSED = 1, 2, -1
 class LlamaCppModel:
     """See engine.model.Model.  Not for use by two threads at once, `interrupt` apart."""
 
-    def __init__(self, options: LlamaCppOptions, progress: Progress | None = None) -> None:
-        """Load; LoadFailed with llama.cpp's reason, or whatever `progress` raised."""
+    def __init__(
+        self, options: LlamaCppOptions, progress: Progress | None = None, weights: "LlamaCppModel | None" = None
+    ) -> None:
+        """Load; LoadFailed with llama.cpp's reason, or whatever `progress` raised.
+
+        `weights`: another model of this file, which lends its own and has to outlive this one.
+        """
         self._refuse_early(options)
+        self._options = options
         self.file = options.path
         self.kv: CacheType = options.kv
         self.threads = options.threads or physical_cores()
         gpu = gpu_name() if options.gpu_layers and lib.llama_supports_gpu_offload() else None
         self.device = gpu or "cpu"
         self.flash_attention: Literal["on", "off"] = resolve_flash_attention(options, gpu is not None)
-        self._model = load_model(options, progress)
+        self._model: int = weights._model if weights else load_model(options, progress)
+        self._owned = None if weights else self._model
         self._context: int | None = None
-        self._finalizer = weakref.finalize(self, _free, None, self._model)
+        self._finalizer = weakref.finalize(self, _free, None, self._owned)
         try:
             self._open(options)
         except BaseException:
@@ -119,7 +128,7 @@ class LlamaCppModel:
             )
         self._context = context
         self._finalizer.detach()
-        self._finalizer = weakref.finalize(self, _free, context, self._model)
+        self._finalizer = weakref.finalize(self, _free, context, self._owned)
         self._memory = Memory(self._model, context)
 
     def _try(self) -> int | None:
@@ -151,6 +160,23 @@ class LlamaCppModel:
         if self._context is None:
             raise ModelError("the model is closed: load it again")
         return self._context
+
+    def beside(self, flash_attention: Literal["on", "off"], n_ctx: int) -> "LlamaCppModel":
+        """A second context over the same weights, to be closed first; LoadFailed where there is no room for it."""
+        options = structs.replace(
+            self._options, n_ctx=n_ctx, n_ctx_most=None, flash_attention=flash_attention, threads=self.threads
+        )
+        refuse_without_room(self.device)
+        return LlamaCppModel(options, weights=self)
+
+    def use_threads(self, count: int) -> None:
+        """Run the passes to come on so many threads."""
+        lib.llama_set_n_threads(self._alive(), count, count)
+
+    @property
+    def same_on_any_threads(self) -> bool:
+        """Whether results do not depend on their number: flash attention splits a long cache of 16 bits among them."""
+        return self.flash_attention == "off"
 
     @property
     def length(self) -> int:
@@ -303,7 +329,8 @@ class LlamaCppModel:
         self._finalizer()
 
 
-def _free(context: int | None, model: int) -> None:
+def _free(context: int | None, model: int | None) -> None:
     if context is not None:
         lib.llama_free(context)
-    lib.llama_model_free(model)
+    if model is not None:
+        lib.llama_model_free(model)

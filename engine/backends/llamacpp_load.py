@@ -12,6 +12,8 @@ from engine.errors import LoadFailed
 
 Progress = Callable[[float], None]
 """Told the share of the file that is loaded, 0 to 1; what it raises stops the load."""
+ROOM = 2 * 2**30
+"""Bytes that must be free before a second context is opened, for a measurement alone."""
 
 
 class LlamaCppOptions(Frozen, frozen=True):
@@ -94,3 +96,11 @@ def abort_callback(flag: "ctypes.Array[ctypes.c_char]") -> object:
         return lib.ggml_abort_callback(ctypes.cast(c_library.strlen, ctypes.c_void_p).value)
     except (AttributeError, OSError):
         return lib.ggml_abort_callback(lambda _data: flag[0] != b"\0")
+
+
+def refuse_without_room(device: str) -> None:
+    """LoadFailed where a second context may be one too many."""
+    import psutil  # type: ignore[import-untyped]
+
+    if device == "cpu" and psutil.virtual_memory().available < ROOM:
+        raise LoadFailed("there is too little free memory for a second context: close other programs")

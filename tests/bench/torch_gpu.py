@@ -19,8 +19,8 @@ from engine.backends.torch_progress import Progress
 from engine.backends.torch_quantize import quantize
 from engine.backends.torch_weights import DTYPES, compute_type
 from engine.backends.transformers import TorchModel, TorchOptions
-from engine.calibration import COST_WIDTHS, measure_costs
 from engine.config import Sampling
+from engine.cost_table import COST_WIDTHS, measure_costs
 from engine.costs import Costs, DraftCost
 from engine.engine import Engine
 from engine.engines import torch_stack
@@ -128,7 +128,7 @@ def random_pair(folder: Path, size: str, weights: str, tokens: int, chance: floa
     """Decoding with a draft whose tokens are kept with `chance`."""
     target, draft = (random_model(folder, shape, weights, None) for shape in SHAPES[size])
     measured = measure_costs(target, COST_WIDTHS)
-    costs = Costs(lambda width, _: measured.cost(width), {"model": DraftCost(measure_costs(draft, (1,)).cost(1))})
+    costs = Costs(measured.surface(), {"model": DraftCost(measure_costs(draft, (1,)).cost(1))})
     pair = Pair(target, draft, "target", "draft", costs=costs, device=target.device)
     engine = Engine(pair, rules=lambda _name, seed, start: Programmed(chance, seed + start))
     kind = f"captured {target.captured}, narrow rows {target.narrows}"
@@ -142,7 +142,7 @@ def smollm(weights: str, tokens: int) -> None:
     print(f"SmolLM2 135M {weights}, ms by width: {by_width(model)}")
     model.rewind(0)
     table = measure_costs(model, COST_WIDTHS)
-    costs = Costs(lambda width, _: table.cost(width))
+    costs = Costs(table.surface())
     engine = Engine(Pair(model, costs=costs, device=model.device))
     decoding(engine, f"SmolLM2 135M {weights}, lookup", "Write the numbers from one to thirty in words.", tokens)
     engine.close()

@@ -145,6 +145,13 @@ class FakeEngine:
         self.speculation = speculation
         self.changed.set()
 
+    def study(self) -> Iterator[None]:
+        """Nothing to find out."""
+        return iter(())
+
+    def pause(self) -> None:
+        """Nothing to end."""
+
     def close(self) -> None:
         """Remembers it."""
         self.closed = True

@@ -12,23 +12,21 @@ from engine.backends.toy import ToyLM
 from engine.calibration import (
     CONTEXTS,
     STRETCH,
-    CostTable,
     Setting,
     WidthPlan,
     Widths,
     candidates,
     change,
-    measure_costs,
     measure_widths,
     rounds_of,
     strict_setting,
 )
 from engine.calibration_store import CalibrationStore, Key, key_for
 from engine.calibration_text import TEXT, sample_ids
+from engine.cost_table import CostTable
 from engine.errors import Interrupted
 from engine.model import FloatArray
 from engine.verdict import Change
-from tests.fakes import FakeClock
 
 SHORT = (10, 50)
 
@@ -225,50 +223,6 @@ def test_strict_takes_the_largest_group_and_the_first_of_equals(
     assert shares[-1] == 1.0
 
 
-def test_costs_are_medians_and_leave_the_cache_alone() -> None:
-    class Clock:
-        now = 0.0
-
-        def __call__(self) -> float:
-            return self.now
-
-    clock = Clock()
-
-    class Slow(ToyLM):
-        def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
-            clock.now += 0.010 + 0.002 * len(tokens)
-            return super().forward(tokens, rows)
-
-    model = Slow(vocab_size=24)
-    model.forward([1, 2, 3], 0)
-    shares: list[float] = []
-    table = measure_costs(model, widths=(1, 4, 16), progress=shares.append, clock=clock)
-    assert table.ms == pytest.approx({1: 12, 4: 18, 16: 42})
-    assert table.context == model.length == 3
-    assert shares[-1] == 1.0
-    assert measure_costs(ToyLM(24, n_ctx=64), widths=(1, 65, 100)).ms.keys() == {1}
-
-
-def test_a_first_pass_that_takes_long_once_leaves_costs_steady() -> None:
-    """Shapes may be captured in it."""
-    clock, seen = FakeClock(), set[int]()
-
-    class Captures(ToyLM):
-        def forward(self, tokens: Sequence[int], rows: int) -> FloatArray:
-            clock.now += 0.001 if len(tokens) in seen else 0.020
-            seen.add(len(tokens))
-            return super().forward(tokens, rows)
-
-    table = measure_costs(Captures(vocab_size=24), clock=clock)
-    assert table.steady
-    assert list(table.ms.values()) == pytest.approx([1.0] * len(table.ms))
-
-
-def test_costs_between_and_beyond_what_was_measured() -> None:
-    table = CostTable(ms={1: 24.0, 4: 45.0, 8: 77.0})
-    assert [table.cost(width) for width in (1, 2, 4, 6, 8, 16)] == [24, 31, 45, 61, 77, 154]
-
-
 def test_the_text_is_long_enough_and_any_vocabulary_will_do() -> None:
     assert len(TEXT) > 2_000
     for size in (2, 24, 200):
@@ -279,7 +233,7 @@ def test_the_text_is_long_enough_and_any_vocabulary_will_do() -> None:
 
 KEY = Key(file="f", library="l", cpu="c", device="cpu", threads=2)
 RECORD = Widths(equal=(1, 2, 3), change=Change(lead=0.4, logit=0.7), contexts=(40,))
-TABLE = CostTable(ms={1: 24.5, 16: 106.0}, context=40)
+TABLE = CostTable(at={40: {1: 24.5, 16: 106.0}})
 
 
 def test_measurements_come_back_under_their_own_key_alone(tmp_path: Path) -> None:

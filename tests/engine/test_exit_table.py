@@ -25,8 +25,8 @@ from engine.exit_table import (
     gain,
     measure_exit,
 )
+from engine.gain import gains
 from engine.model import FloatArray
-from engine.planner import gains
 from tests.fakes import FakeClock
 
 LAYER_S, HEAD_S = 0.001, 0.004

@@ -9,13 +9,23 @@ import msgspec
 import pytest
 
 from engine.backends.toy import EarlyLM
-from engine.calibration import STRETCH, CostTable, Setting, Widths
+from engine.calibration import STRETCH, Setting, Widths
 from engine.calibration_store import CalibrationStore
 from engine.config import EngineConfig
+from engine.cost_table import COST_WIDTHS, FIRST_WIDTHS, CostTable
 from engine.errors import ConfigError
 from engine.events import Loading
 from engine.exit_table import measure_exit
-from engine.measured import StrictChoice, change_of_leads, costs, early_exit, key_of, own_strict
+from engine.measured import (
+    StrictChoice,
+    change_of_leads,
+    draft_costs,
+    early_exit,
+    key_of,
+    known_leads,
+    own_strict,
+    target_costs,
+)
 from engine.opening import Opened
 from engine.stats import HeldAs
 from tests.fakes import FakeClock
@@ -65,12 +75,31 @@ def test_nothing_of_one_engine_version_device_or_setting_is_taken_for_another(fi
 
 def test_costs_of_a_model_that_only_drafted_are_measured_again_for_a_target(file: Path) -> None:
     one = opened(file)
-    CalibrationStore(config(file).cache_dir).put(key_of(config(file), one), CostTable(ms={1: 12345.0}))
-    found = costs(config(file), opened(file), None, lambda _: None)
-    assert found.target(1, 0) < 12345
-    assert found.drafts == {}
-    drafted = costs(config(file), opened(file), one, lambda _: None)
-    assert "model" in drafted.drafts
+    CalibrationStore(config(file).cache_dir).put(key_of(config(file), one), CostTable(at={0: {1: 12345.0}}))
+    found = target_costs(config(file), opened(file), lambda _: None).table
+    assert found.at[0].keys() == set(COST_WIDTHS)
+    assert found.cost(1) == 12345, "what was kept is not measured again"
+
+
+def test_what_is_left_for_idle_time_is_not_measured_at_load(file: Path) -> None:
+    idle = config(file, calibrate="idle")
+    told: list[Loading] = []
+    assert target_costs(idle, opened(file), told.append).table.at[0].keys() == set(FIRST_WIDTHS)
+    assert told
+    model = opened(file).model
+    assert draft_costs(idle, opened(file), opened(file), model, told.append).table.at[0].keys() == {1}
+    assert known_leads(idle, opened(file)) is None
+    leads = change_of_leads(config(file), opened(file), told.append)
+    assert known_leads(idle, opened(file)) == leads is not None
+
+
+def test_what_a_mapped_draft_costs_is_no_word_on_the_draft_itself(file: Path) -> None:
+    one = opened(file)
+    store = CalibrationStore(config(file).cache_dir)
+    store.put(key_of(config(file), one), CostTable(at={0: {1: 12345.0}}))
+    mapped = draft_costs(config(file), opened(file), one, opened(file).model, lambda _: None)
+    assert mapped.table.cost(1) < 12345
+    assert draft_costs(config(file), opened(file), one, one.model, lambda _: None).table.cost(1) == 12345
 
 
 def test_strict_keeps_the_setting_that_there_is(file: Path) -> None:
