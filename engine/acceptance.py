@@ -17,10 +17,15 @@ from engine.drafters import Mark, Offer
 from engine.sampling import Distribution
 from engine.stats import Source
 
-ONE_PLACE = {1: 0.36, 2: 0.48, 3: 0.59, 4: 0.64, 5: 0.67, 6: 0.74, 8: 0.85, 12: 0.9, 16: 0.93, 32: 0.98}
+ONE_PLACE = {1: 0.34, 2: 0.46, 3: 0.59, 4: 0.64, 5: 0.67, 6: 0.74, 8: 0.85, 12: 0.9, 16: 0.93, 32: 0.98}
 """Chance that the first copied token is right where one place matches, by length of the match: text of many kinds."""
-CONTESTED = {1: 0.18, 2: 0.22, 3: 0.36, 4: 0.36, 6: 0.42, 8: 0.5, 12: 0.6, 16: 0.7}
+AGREED = {1: 0.58, 2: 0.62, 3: 0.67, 4: 0.68, 5: 0.7, 6: 0.76, 8: 0.85, 12: 0.9, 16: 0.93, 32: 0.98}
+"""The same where several places match and all go on alike."""
+CONTESTED = {1: 0.18, 2: 0.21, 3: 0.3, 4: 0.3, 6: 0.36, 8: 0.4, 12: 0.55, 16: 0.65}
 """The same where places that match as far go on otherwise."""
+TABLES: Mapping[str, Mapping[int, float]] = MappingProxyType(
+    {"one": ONE_PLACE, "agreed": AGREED, "contested": CONTESTED}
+)
 DEPTHS = (1, 2, 3, 4, 6, 8, 16, 32)
 """Where classes part by how many tokens were copied before this one."""
 SETTLED = 8
@@ -121,7 +126,7 @@ def _class_of(mark: Mark, depth: int) -> tuple[str, float]:
 @lru_cache(maxsize=4096)
 def _class(match: int, depth: int, kind: str, library: bool) -> tuple[str, float]:
     """The same, of a draft that began with a match of so many tokens."""
-    table = CONTESTED if kind == "contested" else ONE_PLACE
+    table = TABLES[kind]
     counts = match + (depth if depth >= SETTLED else depth // 2)
     name = f"{'library' if library else 'lookup'} {kind} {_step(match, ONE_PLACE)} {bisect_right(DEPTHS, depth)}"
     return name, table[_step(counts, table)]
