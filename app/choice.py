@@ -62,6 +62,11 @@ def with_answers(choice: Choice, settings: Settings) -> Choice:
     return Choice(replace(choice.config, library=paths.answers_dir()), choice.pair)
 
 
+def measured_idle(choice: Choice) -> Choice:
+    """The same, measured for the first time while no one waits; a greedy answer has no verdict before that is done."""
+    return Choice(replace(choice.config, calibrate="idle"), choice.pair)
+
+
 def _draft(settings: Settings, library: "Library", pair: str | None) -> "Installed | Tuned | None":
     """The draft that is named, perhaps by the id of a tuned one, or that of the pair."""
     from app import tuned

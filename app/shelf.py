@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from app import paths
-from app.choice import MOST_CONTEXT, Choice, choose, with_answers
+from app.choice import MOST_CONTEXT, Choice, choose, measured_idle, with_answers
 from app.settings import Settings
 from app.setup import Fetched, Offer
 from engine.config import EngineConfig
@@ -38,7 +38,7 @@ class ModelShelf:
     def config(self, pair: str | None = None) -> EngineConfig:
         """What to load: the pair named, else what the settings say; reads the headers of the files."""
         settings = Settings(pair=pair).over(self._settings) if pair else self._settings
-        self._choice = with_answers(choose(settings, self._library), settings)
+        self._choice = measured_idle(with_answers(choose(settings, self._library), settings))
         return self._choice.config
 
     def used(self) -> None:

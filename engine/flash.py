@@ -3,6 +3,7 @@
 The one invariant: it is decided for the next load, never for a model that is open, whose text would change.
 """
 
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from statistics import geometric_mean
@@ -10,7 +11,7 @@ from typing import Literal
 
 from engine.calibration_text import sample_ids
 from engine.config import Frozen
-from engine.cost_table import CostTable, timings
+from engine.cost_table import Clock, CostTable, timings
 from engine.errors import LoadFailed
 from engine.model import Model
 
@@ -36,9 +37,15 @@ class FlashChoice(Frozen, frozen=True):
 class FlashTrial:
     """One comparison, of the setting in use with the other one in a second context over the same weights."""
 
-    def __init__(self, now: Switch, other: Callable[[int], Model], keep: Callable[[FlashChoice], None]) -> None:
+    def __init__(
+        self,
+        now: Switch,
+        other: Callable[[int], Model],
+        keep: Callable[[FlashChoice], None],
+        clock: Clock = time.perf_counter,
+    ) -> None:
         """`other` opens such a context for so many tokens, or raises LoadFailed where there is no room for it."""
-        self._now, self._other, self._keep = now, other, keep
+        self._now, self._other, self._keep, self._clock = now, other, keep, clock
 
     def steps(self, context: int, own: CostTable) -> Generator[bool, None, None]:
         """A pass a step; `own` has the costs with the setting in use behind `context` tokens."""
@@ -54,7 +61,7 @@ class FlashTrial:
             yield False
             for _ in read(model, context):
                 yield False
-            for timed in timings(model, WIDTHS):
+            for timed in timings(model, WIDTHS, self._clock):
                 if timed and not timed.steady:
                     return
                 if timed:

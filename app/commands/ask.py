@@ -43,12 +43,14 @@ def ask(
     if turns and (prompt is not None or stdin):
         raise UsageError("--turns takes the place of a prompt: leave one of them out")
     spoken = _turns(turns) if turns else [whole_prompt(prompt, stdin)]
-    from app.choice import choose, with_answers
+    from app.choice import choose, measured_idle, with_answers
     from app.commands.asking import Asking
     from app.output import output
     from models.library import Library
 
     choice = with_answers(choose(settings, Library(models_dir()), require_draft=True), settings)
+    if not settings.sampling.greedy:
+        choice = measured_idle(choice)
     return asyncio.run(Asking(settings, choice, output(json)).run(spoken))
 
 

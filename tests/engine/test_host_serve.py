@@ -3,13 +3,59 @@
 import io
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from engine import frames, host
 from engine.config import EngineConfig, Message, Request, Speculation
-from engine.events import Failed, Finished, Loaded
+from engine.errors import Interrupted
+from engine.events import AnswerEvent, Failed, Finished, Loaded
 from engine.frames import Ask, Load, Noted, Quit, SetSpeculation, Stop
 from tests.engine.host_fake import FakeEngine
+
+
+class Studious(FakeEngine):
+    """Studies for ever, in passes that end when they are told to; fails in the first step if it is a `dunce`."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(config)
+        self.inside, self.told = threading.Event(), threading.Event()
+        self.studies = self.closed_studies = 0
+        self.answering = False
+
+    def study(self) -> Iterator[None]:
+        self.studies += 1
+        try:
+            while True:
+                self.inside.set()
+                assert self.told.wait(30)
+                self.told.clear()
+                if self.dunce:
+                    raise ZeroDivisionError("a bug")
+                raise Interrupted("paused")
+                yield
+        finally:
+            self.closed_studies += 1
+
+    dunce = False
+
+    def pause(self) -> None:
+        assert not self.answering
+        self.told.set()
+
+    def answer(self, request: Request) -> Iterator[AnswerEvent]:
+        self.answering = True
+        assert self.closed_studies == self.studies
+        yield from super().answer(request)
+        self.answering = False
+
+
+class Dunce(Studious):
+    """Cannot study."""
+
+    dunce = True
 
 
 def ask(word: str) -> Request:
@@ -90,3 +136,38 @@ def test_stop_for_an_answer_is_not_taken_for_the_load_before_it() -> None:
     assert isinstance(last, Finished)
     assert last.answer.finish_reason == "cancelled"
     assert len(last.answer.ids) < 10
+
+
+@pytest.mark.parametrize("kind", [Studious, Dunce])
+def test_while_there_is_nothing_to_do_the_engine_studies_and_any_command_ends_it(kind: type[Studious]) -> None:
+    engine = kind(config())
+    out = io.BytesIO()
+    served = host.Host(out, lambda _config, _progress: engine)
+    thread = threading.Thread(target=served.work)
+    thread.start()
+    served.take(Load(config=config()))
+    for number in range(1, 6):
+        assert engine.inside.wait(30)
+        engine.inside.clear()
+        assert engine.studies == number
+        served.take(Ask(request=ask("3")))
+    assert engine.inside.wait(30)
+    served.take(Quit())
+    thread.join(30)
+    assert not thread.is_alive()
+    assert engine.closed
+    assert engine.closed_studies == engine.studies
+    replies = list(frames.read(io.BytesIO(out.getvalue()), frames.replies))
+    assert sum(isinstance(reply, Finished) for reply in replies) == 5
+    assert not any(isinstance(reply, Failed) for reply in replies)
+
+
+def test_no_study_is_begun_while_jobs_wait() -> None:
+    engine = Studious(config())
+    served = host.Host(io.BytesIO(), lambda _config, _progress: engine)
+    for command in (Load(config=config()), Ask(request=ask("3")), Ask(request=ask("3"))):
+        served.take(command)
+    served._jobs.put(None)
+    served.work()
+    assert served._done == 3
+    assert engine.studies == 0
