@@ -23,8 +23,10 @@ AGREED = {1: 0.58, 2: 0.62, 3: 0.67, 4: 0.68, 5: 0.7, 6: 0.76, 8: 0.85, 12: 0.9,
 """The same where several places match and all go on alike."""
 CONTESTED = {1: 0.18, 2: 0.21, 3: 0.3, 4: 0.3, 6: 0.36, 8: 0.4, 12: 0.55, 16: 0.65}
 """The same where places that match as far go on otherwise."""
+RESUMED = {1: 0.62, 2: 0.8, 3: 0.78, 4: 0.82, 5: 0.77, 6: 0.79, 8: 0.84, 12: 0.9, 16: 0.93, 32: 0.98}
+"""The same where copying was going on and goes on near there."""
 TABLES: Mapping[str, Mapping[int, float]] = MappingProxyType(
-    {"one": ONE_PLACE, "agreed": AGREED, "contested": CONTESTED}
+    {"one": ONE_PLACE, "agreed": AGREED, "contested": CONTESTED, "resumed": RESUMED}
 )
 DEPTHS = (1, 2, 3, 4, 6, 8, 16, 32)
 """Where classes part by how many tokens were copied before this one."""
@@ -119,7 +121,7 @@ class Acceptance:
 
 def _class_of(mark: Mark, depth: int) -> tuple[str, float]:
     """Name and usual chance of the class of a token copied behind `depth` others."""
-    kind = "contested" if mark.other else "agreed" if mark.agree > 1 else "one"
+    kind = "contested" if mark.other else "resumed" if mark.near else "agreed" if mark.agree > 1 else "one"
     return _class(mark.match - depth, depth, kind, mark.library)
 
 

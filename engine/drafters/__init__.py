@@ -28,6 +28,8 @@ class Mark(NamedTuple):
     """Places that agree as far, and go on with another token."""
     library: bool = False
     """Whether they stand in earlier answers, not in this conversation."""
+    near: bool = False
+    """Whether they stand about where copying has been going on."""
 
 
 @dataclass(frozen=True, slots=True)

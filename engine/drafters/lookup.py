@@ -10,16 +10,26 @@ from engine.config import MAX_DRAFT
 from engine.drafters import Mark, Offer, Submits, always
 from engine.drafters.library import Library, Part
 from engine.drafters.places import GrowingPlaces
-from engine.drafters.trail import FRESH, LONGEST, Trail
+from engine.drafters.trail import FRESH, LONGEST, Place, Trail
 from engine.drafters.vote import elect
 from engine.stats import Source
 from engine.verify import Proposal
+
+NEAR = 12
+"""Tokens by which copying may have been thrown off by an edit, so that it goes on near where it would be."""
+THROWN_OFF = 24
+"""Tokens after which it is no longer looked for there."""
+WORTH = 3
+"""Tokens of a match that this is worth."""
+BEGUN = 4
+"""The match from which on copying is going on."""
 
 
 class LookupDrafter:
     """Copies what follows the longest match; where several match about as far, what most of them go on with.
 
     A match of one token counts where there is no longer one; one in the library where it is longer than any here.
+    After an edit copying goes on near where it was, so a short match there is worth more than elsewhere.
     """
 
     source: Source = "lookup"
@@ -31,6 +41,8 @@ class LookupDrafter:
         self._here = Trail(self._ids, self._pairs)
         self._parts: list[tuple[Part, Trail]] = []
         self._found: list[int] = []
+        self._going: tuple[int, int] | None = None
+        """The place that copying was about to go on from, and how many ids there were then."""
         self._copied: tuple[Part, int] | None = None
         """Where in the library the last offer is copied from."""
         self.begin((), 0)
@@ -39,6 +51,7 @@ class LookupDrafter:
         """A new prompt that shares `shared` ids with the last one."""
         self._shrink(shared)
         self._here.forget()
+        self._going = None
         self._parts = [(part, Trail(part.text, part.index)) for part in (self._library.parts if self._library else ())]
         self._append(ids[len(self._ids) :])
 
@@ -82,8 +95,15 @@ class LookupDrafter:
         here = self._here.find(ids)
         if keep:
             self._here.keep(ids, here)
-        here = here or [(1, at) for at in self._singles.latest(ids, FRESH)]
+        expected = self._expected()
+        here = here or self._ones(expected)
+        near = False
+        if expected is not None and here:
+            here.sort(key=lambda place: (place[0] + WORTH * _is_near(place[1], expected), place), reverse=True)
+            near = _is_near(here[0][1], expected)
         best = here[0][0] if here else 0
+        if keep and (near or best >= BEGUN):
+            self._going = here[0][1], len(ids)
         for part, trail in self._parts if best < LONGEST else ():
             places = trail.find(ids)
             if keep:
@@ -94,9 +114,31 @@ class LookupDrafter:
         if self._copied:
             part = self._copied[0]
             return elect(here, lambda at: part.tail(at, limit), library=True)
-        return elect(here, lambda at: self._tail(at, limit))
+        return elect(here, lambda at: self._tail(at, limit), near=near)
+
+    def _expected(self) -> int | None:
+        """Where copying would be by now, had nothing been edited; None where none is going on."""
+        if self._going is None:
+            return None
+        place, length = self._going
+        since = len(self._ids) - length
+        return place + since if since <= THROWN_OFF else None
+
+    def _ones(self, expected: int | None) -> list[Place]:
+        """Places that agree by one token: the nearest to what is expected, and the latest."""
+        latest = self._singles.latest(self._ids, FRESH)
+        if expected is not None and self._ids:
+            last, end = self._ids[-1], len(self._ids) - 1
+            near = [at for at in range(max(1, expected - NEAR), min(expected + NEAR, end)) if self._ids[at - 1] == last]
+            if near:
+                latest = [min(near, key=lambda at: abs(at - expected)), *latest]
+        return [(1, at) for at in latest]
 
     def _tail(self, at: int, limit: int) -> list[int]:
         """What goes on from a place here; where that reaches the end of the text it repeats itself."""
         found = self._ids[at : at + limit]
         return found if len(found) == limit else (found * (limit // len(found) + 1))[:limit]
+
+
+def _is_near(place: int, expected: int) -> bool:
+    return abs(place - expected) <= NEAR

@@ -14,9 +14,12 @@ from engine.drafters.trail import LONGEST, Place
 
 
 def elect(
-    places: Sequence[Place], tail: Callable[[int], list[int]], library: bool = False
+    places: Sequence[Place], tail: Callable[[int], list[int]], library: bool = False, near: bool = False
 ) -> tuple[list[int], list[Mark]]:
-    """The likeliest continuation and the support of each token; the best place comes first, `tail` goes on from one."""
+    """The likeliest continuation and the support of each token; the best place comes first, `tail` goes on from one.
+
+    `library` and `near` are for all marks.
+    """
     tokens: list[int] = []
     marks: list[Mark] = []
     voters = [(match, tail(at)) for match, at in places if 3 * match > 2 * places[0][0]]
@@ -24,14 +27,14 @@ def elect(
         match, first = voters[0]
         alike = len(first) if len(voters) == 1 else _alike([way for _, way in voters])
         tokens += first[:alike]
-        marks += _marks(len(voters), library)[match : match + alike]
+        marks += _marks(len(voters), library, near)[match : match + alike]
         going = [(match, way) for match, way in voters if len(way) > alike]  # an answer ends, and its vote with it
         if going and len(going) == len(voters):
             votes = [way[alike] for _, way in voters]
             token = max(votes, key=votes.count)  # of equals the first, which is the best place's
             going = [(match, way) for match, way in voters if way[alike] == token]
             tokens.append(token)
-            marks.append(Mark(going[0][0] + alike, len(going), len(voters) - len(going), library))
+            marks.append(Mark(going[0][0] + alike, len(going), len(voters) - len(going), library, near))
             alike += 1
         voters = [(match + alike, way[alike:]) for match, way in going]
     return tokens, marks
@@ -46,6 +49,6 @@ def _alike(ways: list[list[int]]) -> int:
 
 
 @cache
-def _marks(agree: int, library: bool) -> list[Mark]:
+def _marks(agree: int, library: bool, near: bool) -> list[Mark]:
     """The marks of uncontested tokens, by match."""
-    return [Mark(match, agree, 0, library) for match in range(LONGEST + MAX_DRAFT + 1)]
+    return [Mark(match, agree, 0, library, near) for match in range(LONGEST + MAX_DRAFT + 1)]
