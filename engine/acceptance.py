@@ -1,8 +1,8 @@
 """How likely a drafted token is to be kept: learned online, around what is usual, quick to follow a change of text.
 
-A chance is a logistic function of two sums: a score of the token's class (how long the match is and how many places
-agree; how sure the draft model is), which moves slowly and lasts, and a mood that all classes of a source share, which
-moves fast and fades.  One invariant: what is learned depends on classes and verdicts alone, so it can be kept and taken
+A chance is what was seen of the token's class (how long the match is, how many places agree; how sure the draft model
+is), around a prior, moved in logits by a mood that all classes of a source share: classes last, a mood is quick and
+fades.  One invariant: what is learned depends on classes and verdicts alone, so it can be kept and taken
 up again.
 """
 
@@ -38,8 +38,14 @@ LEADS = (0.25, 0.75, 1.5, 3.0, 5.0)
 """Where classes of greedy draft rows part, by the lead of the first logit over the second."""
 FAVOURITES = (0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 """Where classes of sampled draft rows part, by the largest probability."""
-CLASS_RATE, MOOD_RATE = 0.06, 0.06
-"""How far a verdict moves the score of its class, and the mood."""
+WEIGHTS: Mapping[Source, float] = MappingProxyType({"lookup": 150.0, "model": 30.0, "exit": 30.0})
+"""How many tests a prior is worth: what is usual of copies is known from much text."""
+MEMORY = 0.999
+"""What a test of a class still weighs after the next one."""
+RESTED = 0.5
+"""What is left of a mood when an answer begins: it may be of another kind."""
+MOOD_RATE = 0.06
+"""How far a verdict moves the mood, at least."""
 DRIFT_RATES: Mapping[Source, float] = MappingProxyType({"lookup": 0.2, "model": 1.0, "exit": 1.0})
 """How much further it moves the mood, the more errors of late agree; copies come in bursts, which are no drift."""
 CAUTION = 0.3
@@ -49,13 +55,13 @@ LATE = 0.8
 FADE = 0.995
 """What is left of a mood after a verdict."""
 MOST = 6.0
-"""Scores and moods stay within this of 0: nothing is ever certain."""
+"""Moods stay within this of 0: nothing is ever certain."""
 
 
 class Learned(Frozen, frozen=True):
-    """What was learned of all sources; classes by name, scores in logits."""
+    """What was learned of all sources: of each class, by name, the tests kept and all tests; moods in logits."""
 
-    scores: dict[str, float] = {}
+    classes: dict[str, tuple[float, float]] = {}
     moods: dict[str, float] = {}
 
 
@@ -65,7 +71,7 @@ class Acceptance:
     def __init__(self, priors: Mapping[Source, float] = PRIORS, learned: Learned | None = None) -> None:
         """`priors` are what was measured; PRIORS hold for sources that are not in it."""
         self._priors = {**PRIORS, **priors}
-        self._scores = dict(learned.scores) if learned else {}
+        self._classes = dict(learned.classes) if learned else {}
         self._moods = dict(learned.moods) if learned else {}
         self._drifts: dict[str, float] = {}
         """The mean error of late, by source."""
@@ -73,7 +79,11 @@ class Acceptance:
     @property
     def learned(self) -> Learned:
         """All that has been learned."""
-        return Learned(scores=dict(self._scores), moods=dict(self._moods))
+        return Learned(classes=dict(self._classes), moods=dict(self._moods))
+
+    def rest(self) -> None:
+        """Another answer begins."""
+        self._moods = {source: RESTED * mood for source, mood in self._moods.items()}
 
     def copied(self, mark: Mark, depth: int) -> float:
         """The chance of a copied token, given that the `depth` ones before it were kept; on the safe side."""
@@ -106,13 +116,15 @@ class Acceptance:
         return f"{source} {greedy} {place}", _logistic(_logit(usual) + 4 * (sure - 0.6))
 
     def _chance(self, source: Source, name: str, usual: float, caution: float = 0.0) -> float:
-        score = self._scores.get(name)
-        return _logistic((_logit(usual) if score is None else score) + self._moods.get(source, 0.0) - caution)
+        kept, tests = self._classes.get(name, (0.0, 0.0))
+        weight = WEIGHTS[source]
+        seen = (usual * weight + kept) / (weight + tests)
+        return _logistic(_logit(seen) + self._moods.get(source, 0.0) - caution)
 
     def _learn(self, source: Source, name: str, usual: float, kept: bool, mood: bool = True) -> None:
         error = kept - self._chance(source, name, usual)
-        score = self._scores.get(name, _logit(usual))
-        self._scores[name] = _within(score + CLASS_RATE * error)
+        right, tests = self._classes.get(name, (0.0, 0.0))
+        self._classes[name] = MEMORY * right + kept, MEMORY * tests + 1
         if mood:
             drift = self._drifts[source] = LATE * self._drifts.get(source, 0.0) + (1 - LATE) * error
             rate = MOOD_RATE + DRIFT_RATES[source] * abs(drift)

@@ -248,6 +248,7 @@ class Planner:
         """`width_limit` is the most tokens that a verifying pass may hold, `reach` the target's (see Model.reach)."""
         self.speculation = speculation
         self._learned = experience or Experience()
+        self._learned.acceptance.rest()
         self._width_limit = width_limit
         self._longest = min(
             MAX_DRAFT if width_limit is None else width_limit - 1, MAX_DRAFT if reach is None else reach

@@ -1,7 +1,7 @@
 """Lookup drafting: what followed the last words when they stood here before, or in an earlier answer.
 
 One invariant: between two calls the index holds committed ids and nothing else, so what is on offer depends on them
-alone.  (Prompt lookup decoding; Saxena 2023.)
+alone, and on where offers were asked for before.  (Prompt lookup decoding; Saxena 2023.)
 """
 
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ from tests.fakes import request
 
 TARGET = Key(file="a", library="llama 1", cpu="cpu", device="cpu", threads=2)
 DRAFT = msgspec.structs.replace(TARGET, file="b")
-LEARNED = Learned(scores={"lookup one 2 0": -1.5}, moods={"lookup": 0.25})
+LEARNED = Learned(classes={"lookup one 2 0": (1.5, 4.0)}, moods={"lookup": 0.25})
 
 
 def test_lessons_are_kept_by_target_and_draft(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_an_engine_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
 
     first = make()
     list(first.answer_ids([1, 2, 3, 1, 2], request(None, Speculation(), max_tokens=60)))
-    assert first._experience.learned.scores
+    assert first._experience.learned.classes
     assert make()._experience.learned == first._experience.learned
 
 
@@ -67,5 +67,5 @@ def test_what_was_learned_stays_within_its_bounds() -> None:
         for other in (0, 1):
             marks = [Mark(match + at, 1 + match % 2, other) for at in range(64)]
             acceptance.learn_copied(Offer("lookup", 64, range(64), marks), range(64))
-    assert len(acceptance.learned.scores) <= 3 * len(ONE_PLACE) * (len(DEPTHS) + 1)
-    assert all(-6 <= score <= 6 for score in acceptance.learned.scores.values())
+    assert len(acceptance.learned.classes) <= 3 * len(ONE_PLACE) * (len(DEPTHS) + 1)
+    assert all(0 <= kept <= tests < 1001 for kept, tests in acceptance.learned.classes.values())

@@ -2,17 +2,18 @@
 
 import random
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.drafters import Mark, Offer
 from engine.drafters.library import ORDER, Library
 from engine.drafters.library_file import LibraryFile
-from engine.drafters.lookup import LookupDrafter
+from engine.drafters.lookup import WORTH, LookupDrafter
 from engine.drafters.places import SEPARATOR, GrowingPlaces, SortedPlaces
 from engine.drafters.trail import FRESH, KEPT, LONGEST
 
@@ -63,6 +64,7 @@ def test_the_vote_of_the_longest_matches_is_offered(ids: list[int], limit: int, 
     offer = None
     for end in [*range(1, len(ids), step), len(ids)]:
         offer = drafter.offer(ids[:end], limit)
+    assume(not (offer and offer.marks[0].near))
     assert shown(offer) == brute(ids, limit)
     assert [p.token for p in drafter.propose(limit)] == [token for token, _ in shown(offer)]
     assert all(p.draft is None for p in drafter.propose(limit))
@@ -88,7 +90,35 @@ def test_no_latest_place_matches_far_longer_than_what_is_offered(ids: list[int])
         latest = [p for p in range(2, end) if now[p - 2 : p] == now[-2:]][-FRESH:]
         best = max((match_at(now, place, now) for place in latest), default=0)
         offer = drafter.offer(now, 1)
-        assert 3 * (offer.match if offer else 0) > 2 * best - (best == 0)
+        near = WORTH if offer and offer.marks[0].near else 0
+        assert 3 * ((offer.match if offer else 0) + near) > 2 * best - (best == 0)
+
+
+def test_after_an_edit_copying_goes_on_near_where_it_was() -> None:
+    text = list(range(100, 140))
+    edited = [*text[:10], 7, *text[11:13]]
+    elsewhere = [text[12], 55]  # said later, so it would be the latest place
+    drafter = LookupDrafter(frozenset())
+    drafter.begin([*text, *elsewhere], 0)
+    offers = [drafter.offer([*text, *elsewhere, *edited[:end]], 5) for end in range(1, len(edited) + 1)]
+    marks = [offer.marks[0] if offer else None for offer in offers]
+    assert [mark.near if mark else None for mark in marks[4:10]] == [True] * 6
+    assert marks[10] is None  # the edit itself stands nowhere
+    resumed = offers[11]
+    assert resumed is not None
+    assert (list(resumed.tokens), resumed.marks[0].match, resumed.marks[0].near) == (text[12:17], 1, True)
+
+
+def test_what_is_far_from_where_copying_was_is_not_near() -> None:
+    text = list(range(100, 200))
+    drafter = LookupDrafter(frozenset())
+    ids = [*text, *text[:8]]
+    drafter.begin(ids, 0)
+    for _ in range(2):
+        drafter.offer(ids, 5)
+    jumped = drafter.offer([*ids, *text[60:62]], 5)
+    assert jumped is not None
+    assert (jumped.match, jumped.marks[0].near) == (2, False)
 
 
 @given(IDS, IDS, st.integers(0, 60))
@@ -110,10 +140,7 @@ def test_what_is_drafted_ahead_counts_as_said_and_leaves_no_trace(
     for end in range(len(more) + 1):
         now = [*ids, *more[:end]]
         assert drafter.offer(now, limit) == undisturbed.offer(now, limit)
-        behind = LookupDrafter(frozenset())
-        behind.begin(now, 0)
-        behind.offer(now, limit)
-        expected = behind.offer([*now, *ahead], limit)
+        expected = deepcopy(undisturbed).offer([*now, *ahead], limit)
         assert drafter.offer(now, limit, ahead) == expected
 
 
