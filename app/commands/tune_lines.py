@@ -64,4 +64,6 @@ def kept(made: "Tuned | None") -> str:
     """What is on the drive now."""
     if made is None:
         return "nothing is kept: the draft is used as it is"
-    return f"kept as {made.id}, used for this pair from now on; paceline models rm {made.id} deletes it"
+    return (
+        f"kept as {made.id}: its pair takes it from now on, --draft takes it elsewhere, paceline models rm deletes it"
+    )

@@ -19,8 +19,8 @@ from engine.config import Frozen
 from engine.errors import ModelError
 
 Weights: TypeAlias = Literal["q4_0", "q4_1", "iq4_nl", "q8_0"]
-_TYPES: dict[Weights, tuple[int, int]] = {"q4_0": (2, 2), "q4_1": (3, 3), "iq4_nl": (25, 20), "q8_0": (7, 8)}
-"""llama.cpp's number of a file of that type, and ggml's of a tensor."""
+_FTYPES: dict[Weights, int] = {"q4_0": 2, "q4_1": 3, "iq4_nl": 25, "q8_0": 7}
+"""llama.cpp's number of a file of that type."""
 _FAILED = 3
 
 
@@ -30,7 +30,7 @@ class Form(Frozen, frozen=True):
     weights: Weights | None = None
     """The type of every matrix; None leaves all as they are."""
     ends: bool = True
-    """Whether the output layer and the embedding take it as well, or stay finer where llama.cpp thinks they should."""
+    """Whether the output layer and the embedding take it, too; else what llama.cpp thinks should stay finer does."""
     without: tuple[int, ...] = ()
     """Layers that are left out; those behind them move up."""
 
@@ -79,10 +79,7 @@ def _here(source: Path, target: Path, form: Form) -> str:
     if form.weights is None:
         params.only_copy = True
     else:
-        params.ftype, tensor = _TYPES[form.weights]
-        if form.ends:
-            params.pure = True  # the two types alone are not enough: other tensors would stay finer
-            params.output_tensor_type = params.token_embedding_type = tensor
+        params.ftype, params.pure = _FTYPES[form.weights], form.ends
     pruned = (ctypes.c_int32 * (len(form.without) + 1))(*form.without, -1)  # whose end is the -1
     if form.without:
         params.prune_layers = ctypes.cast(pruned, ctypes.POINTER(ctypes.c_int32))

@@ -28,7 +28,7 @@ from engine.pair import Pair
 LONGEST = 16
 """Drafts are thought through up to here."""
 MARGIN = 1.01
-"""Times the gain of the original that a form must promise: less than that is noise."""
+"""Times the gain of the form to be beaten that another must promise: less than that is noise."""
 TURNS = 4
 """Times that the best form and the original are timed in turns."""
 STEPS_AFTER = 9
@@ -139,7 +139,7 @@ class _Search:
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        if measured.gain > self.best.gain:
+        if measured.gain >= MARGIN * self.best.gain:
             self.best = measured
         else:
             path.unlink()
@@ -175,8 +175,8 @@ class _Search:
         return draft if fit.map is None else MappedModel(draft, fit.map)
 
     def _measure(self, draft: Model, form: DraftForm) -> Measured:
-        ms = passes(draft)
-        return self._measured(form, ms, acceptance(draft, self.answers))
+        before, kept, after = passes(draft), acceptance(draft, self.answers), passes(draft)
+        return self._measured(form, _least([before, after]), kept)
 
     def _measured(self, form: DraftForm, ms: dict[int, float], kept: Acceptance) -> Measured:
         scale = gains([kept.chance] * LONGEST, lambda width: self.pair.costs.target(width, CONTEXT), DraftCost(ms[1]))
@@ -217,9 +217,14 @@ class _Search:
         """The same two, each with the least of its times in turns."""
         assert self.pair.draft is not None
         with closing(self._open(path_of(self.source, both[1].form))) as draft:
-            times = [[passes(model) for model in (self.pair.draft, draft)] for _ in range(TURNS)]
-        least = [{width: min(turn[side][width] for turn in times) for width in times[0][side]} for side in (0, 1)]
-        return [self._measured(one.form, ms, one.acceptance) for one, ms in zip(both, least, strict=True)]
+            turns = [[passes(model) for model in (self.pair.draft, draft)] for _ in range(TURNS)]
+        times = map(_least, zip(*turns, strict=True))
+        return [self._measured(one.form, ms, one.acceptance) for one, ms in zip(both, times, strict=True)]
+
+
+def _least(times: Sequence[dict[int, float]]) -> dict[int, float]:
+    """The least time at each width: whatever else ran meanwhile only added to it."""
+    return {width: min(one[width] for one in times) for width in times[0]}
 
 
 def _inner(draft: Model) -> Model:

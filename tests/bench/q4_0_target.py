@@ -1,7 +1,7 @@
 """The target of the coder pair as Q4_0: another target, whose text may differ, on which a draft model can pay here.
 
 Run: PACELINE_TEST_TARGET=... python tests/bench/q4_0_target.py FILE.gguf
-Then: paceline tune --target FILE.gguf --draft qwen2.5-coder-0.5b-q4_k_m
+Then: paceline tune --target FILE.gguf --draft qwen2.5-coder-0.5b-q4_k_m; its last line says what to name as --draft
 """
 
 import sys

@@ -16,7 +16,7 @@ from engine.experiments.tune_plan import Plan
 from engine.experiments.tune_records import DraftForm, Failed, Measured, Report, Working
 from engine.experiments.tune_tokens import kept_tokens, text_of
 from engine.mapped import MappedModel
-from engine.model import Model
+from engine.model import FloatArray, Model
 from engine.pair import Pair
 from tests.tiny_gguf import WORDS, Tiny, write_llama
 
@@ -198,6 +198,20 @@ def test_acceptance_counts_first_choices_and_common_mass() -> None:
     assert found.greedy == 0.75
     assert found.sampled == pytest.approx(0.75)
     assert acceptance(target, answers).chance == pytest.approx(1.0)
+
+
+def test_a_draft_that_is_sure_where_the_target_is_not_is_right_half_the_time() -> None:
+    class Undecided(ScriptLM):
+        def row(self, ids: Sequence[int]) -> FloatArray:
+            out = super().row(ids)
+            out[5] = out.max()
+            return out
+
+    answers = [record(Undecided(letters(), lambda ids: len(ids) % 4), "ab", 8)]
+    found = acceptance(ScriptLM(letters(), lambda ids: len(ids) % 4), answers)
+    assert found.greedy == 1.0, "of two that are equal the lower id is the first choice"
+    assert found.sampled == pytest.approx(0.5)
+    assert found.chance == pytest.approx(0.75)
 
 
 def test_tokens_kept_are_roles_then_bytes_then_what_texts_use_then_the_lowest() -> None:
