@@ -1,7 +1,7 @@
 """Prompts by kind of text, written for this benchmark, and how long their answers are.
 
 The lengths are such that a run with all kinds takes about a quarter of an hour on two slow cores; where code is edited
-the whole file fits, since that is what a user waits for.
+the whole file fits, since that is what a user waits for, and code repeats itself only after a while.
 """
 
 from collections.abc import Mapping
@@ -25,21 +25,21 @@ def _edit(task: str) -> str:
 
 KINDS: Mapping[str, Kind] = {
     "chat": Kind(
-        56,
+        48,
         (
             "My neighbour gave me twelve kilos of plums. What can I do with them this weekend without much work?",
             "I start a new job on Monday and I am nervous. How do I get through the first week well?",
         ),
     ),
     "writing": Kind(
-        56,
+        48,
         (
             "Write the beginning of a story in which a clockmaker repairs a clock that runs backwards.",
             "Describe a harbour on the first morning of winter, in the present tense, without the word cold.",
         ),
     ),
     "reasoning": Kind(
-        56,
+        48,
         (
             "Five people sit in a row. Eva sits left of Tom, Tom left of Ida, Max right of Ida, and Leo between Eva "
             "and Tom. Who sits in the middle? Explain each step.",
@@ -48,7 +48,7 @@ KINDS: Mapping[str, Kind] = {
         ),
     ),
     "maths": Kind(
-        80,
+        64,
         (
             "A tank holds 900 litres. One tap fills it in 6 hours, another in 9. How long do both take together, and "
             "how much does each bring? Show every step.",
@@ -56,7 +56,7 @@ KINDS: Mapping[str, Kind] = {
         ),
     ),
     "coding": Kind(
-        112,
+        224,
         (
             "Write a Python function that merges overlapping intervals given as pairs, then tests for it with pytest.",
             "Write a Python class for a queue with a limited size: put, get, peek, len, and an error of its own when "
@@ -67,11 +67,13 @@ KINDS: Mapping[str, Kind] = {
         720,
         (
             _edit("Add type hints to every function and method of this file."),
-            _edit("Rename the class `Job` to `Repair` and `JobError` to `RepairError` everywhere in this file."),
+            _edit(
+                "Let `export` write a first row with the names of the columns, and return the number of jobs written."
+            ),
         ),
     ),
     "summarizing": Kind(
-        120,
+        112,
         (
             "Summarize this text in five bullet points. Give one sentence from the text, word for word and in "
             f"quotation marks, with each.\n\n{FERRY}",
@@ -80,7 +82,7 @@ KINDS: Mapping[str, Kind] = {
         ),
     ),
     "translation": Kind(
-        56,
+        48,
         (
             f"Translate this text into German:\n\n{MARKET}",
             f"Translate this notice into French:\n\n{NOTICE}",
