@@ -126,7 +126,7 @@ class EngineConfig(Frozen, frozen=True, kw_only=True):
     kv: CacheType | None = None
     """Type of llama.cpp's key-value cache; None takes f16, or what strict exactness needs."""
     flash_attention: FlashAttention = "auto"
-    """auto is on with a GPU or a quantized cache, else off; or what strict exactness needs."""
+    """auto: what was measured as faster before, else on with a GPU or a quantized cache; or what strict needs."""
     weights: Weights = "auto"
     """How the torch engine holds weights; auto goes by the device and by what the checkpoint holds."""
     exit_layers: int | None = None

@@ -13,7 +13,7 @@ from engine.costs import Costs, DraftCost
 from engine.flash import FlashTrial, read
 from engine.verdict import Change
 
-FAR_CONTEXT = 1520
+FAR_CONTEXT = 1024
 """Where a target's passes are timed before there is a conversation."""
 ALIKE = 128
 """Behind so many tokens more or less a pass costs the same."""

@@ -100,6 +100,8 @@ def test_target_and_draft_follow_where_results_are_the_same(same: bool, used: in
 
 
 def test_models_that_know_nothing_of_threads_are_left_alone() -> None:
-    pace = Pace([ToyLM(), None], lambda: lambda width, context: 1.0, FakeClock())
+    draft = ThreadedLM()
+    pace = Pace([ToyLM(), draft], lambda: lambda width, context: 1.0, FakeClock())
     for _ in range(50):
         pace.took(1, 100.0, 0)
+    assert draft.used == 2

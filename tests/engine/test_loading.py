@@ -11,6 +11,7 @@ from engine.config import EngineConfig, Sampling
 from engine.engine import Engine
 from engine.errors import LoadFailed, ModelError, PairMismatch
 from engine.events import Loading
+from engine.flash import FlashChoice
 from engine.mapped import MappedModel
 from engine.opening import Opened, open_model
 from tests.fakes import fixed, last, request
@@ -170,3 +171,40 @@ def test_the_demo_answers_without_files() -> None:
     answer = last(engine.answer(Request(messages=(Message(role="user", content="hello"),), max_tokens=40)))
     assert answer.text.startswith("Hello!")
     assert answer.speculation.drafted > 0
+
+
+def test_what_was_found_to_be_faster_holds_for_the_target_from_the_next_load_on(target: Path, tmp_path: Path) -> None:
+    draft = tmp_path / "draft.gguf"
+    write_llama(draft, Tiny(seed=1, blur=0.1))
+    idle = config(target, draft, cache_dir=tmp_path / "kept", calibrate="idle")
+    engine = Engine.load(idle)
+    study = engine.pair.study
+    assert study is not None
+    assert study._flash is not None
+    assert engine.pair.flash_attention == "off"
+    study._flash._keep(FlashChoice(flash_attention="on", context=128, ratio=0.5))
+    engine.close()
+    for options, expected in (({}, "on"), ({"flash_attention": "off"}, "off"), ({"exact": "strict"}, None)):
+        again = Engine.load(msgspec.structs.replace(idle, **options))
+        assert again.pair.study is not None
+        assert again.pair.study._flash is None
+        assert expected in (None, again.pair.flash_attention)
+        assert again.pair.draft is not None
+        assert again.pair.draft.flash_attention == (again.pair.flash_attention if expected is None else "off")
+        again.close()
+
+
+def test_a_load_that_leaves_measuring_for_idle_time_learns_then_what_another_measures_at_once(
+    target: Path, tmp_path: Path
+) -> None:
+    idle = Engine.load(config(target, cache_dir=tmp_path / "kept", calibrate="idle"))
+    assert idle.pair.change is None
+    for _ in idle.study():
+        pass
+    at_once = Engine.load(config(target))
+    assert idle.pair.change == at_once.pair.change is not None
+    idle.close()
+    at_once.close()
+    again = Engine.load(config(target, cache_dir=tmp_path / "kept", calibrate="idle"))
+    assert again.pair.change == idle.pair.change
+    again.close()
