@@ -103,7 +103,7 @@ def test_the_planner_hears_of_it() -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 160), st.integers(0, 400), st.booleans())
+@given(st.integers(0, 400), st.integers(0, 400), st.booleans())
 def test_wherever_it_ends_the_conversation_is_as_before(steps: int, held: int, interrupted: bool) -> None:
     """And the answers to come are those that they would have been."""
     lab, alone = Laboratory(), Laboratory()
