@@ -66,7 +66,7 @@ KINDS: Mapping[str, Kind] = {
     "editing": Kind(
         720,
         (
-            _edit("Add type hints to every function and method of this file."),
+            _edit("Give class `Job` a method `cancel` that clears its parts and minutes, and raises JobError if finished."),
             _edit(
                 "Let `export` write a first row with the names of the columns, and return the number of jobs written."
             ),
