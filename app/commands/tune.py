@@ -122,15 +122,16 @@ def _measure(pair: "Pair", source: "Source", progress: Progress, quiet: bool) ->
     if not quiet:
         progress.clear()
         print(HEAD, flush=True)
-    for event in forms(pair, source, Plan()):
-        if isinstance(event, Working):
-            progress.show(event.what, event.share)
-            continue
-        progress.clear()
-        if isinstance(event, Report):
-            return event
-        if not quiet:
-            print(line(event), flush=True)
+    with closing(forms(pair, source, Plan())) as events:
+        for event in events:
+            if isinstance(event, Working):
+                progress.show(event.what, event.share)
+                continue
+            progress.clear()
+            if isinstance(event, Report):
+                return event
+            if not quiet:
+                print(line(event), flush=True)
     raise AssertionError("tuning ends with its report")
 
 

@@ -4,9 +4,8 @@ Type of the weights, layers, tokens are tried one after the other, each on the b
 target is never touched, so whatever comes of this, texts do not change.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -29,9 +28,9 @@ LONGEST = 16
 """Drafts are thought through up to here."""
 MARGIN = 1.01
 """Times the gain of the form to be beaten that another must promise: less than that is noise."""
-TURNS = 4
-"""Times that the best form and the original are timed in turns."""
-STEPS_AFTER = 9
+TURNS = 3
+"""Times that two forms are timed in turns."""
+STEPS_AFTER = 8
 """Steps behind the recording of answers, for the share that is done."""
 
 Event = Working | Measured | Failed | Report
@@ -51,10 +50,10 @@ class Source:
     """Texts of the user's, as ids of the target."""
 
 
-def tune(pair: Pair, source: Source, plan: Plan) -> Iterator[Event]:
-    """Measure forms of a pair's draft; the last event is the Report, whose best form is at `path_of`.
+def tune(pair: Pair, source: Source, plan: Plan) -> Generator[Event, None, None]:
+    """Measure forms of a pair's draft; the last event is the Report, whose best form lies at `path_of`.
 
-    ModelError where the pair has no draft model or the target answers nothing.
+    It is open until this is closed.  ModelError where the pair has no draft model or the target answers nothing.
     """
     if pair.draft is None:
         raise ModelError("there is no draft model to tune: take a pair that has one")
@@ -64,6 +63,7 @@ def tune(pair: Pair, source: Source, plan: Plan) -> Iterator[Event]:
         answers.append(record(pair.target, prompt, plan.tokens))
     if not any(known.answer for known in answers):
         raise ModelError("the target answers nothing, so no draft can be measured: take another pair")
+    yield Working(what="measuring the draft as it is", share=0.5)
     yield from _Search(pair, source, plan, answers).run()
 
 
@@ -75,31 +75,31 @@ def path_of(source: Source, form: DraftForm) -> Path:
     return source.folder / f"{'_'.join(parts)}.gguf"
 
 
-@dataclass(slots=True)
 class _Search:
-    """One search; `best` is what is to be beaten."""
+    """One search; what is to be beaten stays open, so that it and each new form are timed in turns."""
 
-    pair: Pair
-    source: Source
-    plan: Plan
-    answers: Sequence[Recorded]
-    failed: list[Failed] = field(default_factory=list)
-    best: Measured | None = None
-    _steps: int = 0
+    def __init__(self, pair: Pair, source: Source, plan: Plan, answers: Sequence[Recorded]) -> None:
+        assert pair.draft is not None
+        self.pair, self.source, self.plan, self.answers = pair, source, plan, answers
+        self.failed: list[Failed] = []
+        self._steps = 0
+        self._draft = self._model = pair.draft
+        self._best = self._measured(DraftForm(), passes(self._draft), acceptance(self._draft, answers))
 
     def run(self) -> Iterator[Event]:
         """The original, then the forms, at last the report."""
-        assert self.pair.draft is not None
-        yield self._working("measuring the draft as it is")
-        original = self.best = self._measure(self.pair.draft, DraftForm())
+        original = self._best
         yield original
-        for stage in (self._by_weights, self._by_layers, self._by_tokens):
-            for form in stage():
-                yield self._working(f"measuring: {form}")
-                yield self._try(form)
-            self._tidy()
-        yield self._working("measuring in turns")
-        yield self._report(original)
+        try:
+            for stage in (self._by_weights, self._by_layers, self._by_tokens):
+                for form in stage():
+                    yield self._working(f"measuring: {form}")
+                    yield self._try(form)
+                self._tidy()
+            yield self._working("measuring in turns")
+            yield self._report(original)
+        finally:
+            self._close()
 
     def _working(self, what: str) -> Working:
         self._steps += 1
@@ -115,41 +115,52 @@ class _Search:
         return [self._with(without=tuple(range(start, start + count))) for count, start in middles]
 
     def _by_tokens(self) -> list[DraftForm]:
-        assert self.pair.draft is not None
-        size = _inner(self.pair.draft).vocab.size
+        size = _inner(self._draft).vocab.size
         return [self._with(tokens=tokens) for tokens in self.plan.sizes if tokens < size]
 
     def _with(self, **changes: object) -> DraftForm:
-        assert self.best is not None
-        return msgspec.structs.replace(self.best.form, **changes)
+        return msgspec.structs.replace(self._best.form, **changes)
 
     def _try(self, form: DraftForm) -> Measured | Failed:
-        """Make a form and measure it; it is left where it is better than the best one so far."""
-        assert self.best is not None
+        """Make a form and measure it; it is left, and open, where it is better than the best one so far."""
         path = path_of(self.source, form)
         try:
             self._make(form, path)
-            with closing(self._open(path)) as draft:
-                measured = self._measure(draft, form)
+            return self._compare(form, self._open(path))
         except EngineError as error:
             path.unlink(missing_ok=True)
-            failed = Failed(form=form, why=str(error))
-            self.failed.append(failed)
-            return failed
+            self.failed.append(Failed(form=form, why=str(error)))
+            return self.failed[-1]
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        if measured.gain >= MARGIN * self.best.gain:
-            self.best = measured
+
+    def _compare(self, form: DraftForm, draft: Model) -> Measured:
+        """Measure an open form beside the best one, and close the worse of the two."""
+        try:
+            best, ms = self._in_turns(self._model, draft)
+            measured = self._measured(form, ms, acceptance(draft, self.answers))
+        except BaseException:
+            draft.close()
+            raise
+        self._best = self._measured(self._best.form, best, self._best.acceptance)
+        if measured.gain >= MARGIN * self._best.gain:
+            self._close()
+            self._best, self._model = measured, draft
         else:
-            path.unlink()
+            draft.close()
+            path_of(self.source, form).unlink()
         return measured
+
+    def _close(self) -> None:
+        """Close the best form, if it is not the original, which is the pair's."""
+        if self._model is not self._draft:
+            self._model.close()
 
     def _tidy(self) -> None:
         """Delete all forms but the best one; within a stage others are made from the one before."""
-        assert self.best is not None
         for path in self.source.folder.glob("*.gguf"):
-            if path != path_of(self.source, self.best.form):
+            if path != path_of(self.source, self._best.form):
                 path.unlink()
 
     def _make(self, form: DraftForm, path: Path) -> None:
@@ -159,8 +170,7 @@ class _Search:
             return
         from engine.backends.llamacpp_cut import cut
 
-        assert self.pair.draft is not None
-        vocab, target = _inner(self.pair.draft).vocab, self.pair.target.vocab
+        vocab, target = _inner(self._draft).vocab, self.pair.target.vocab
         texts = [TEXT, *self.plan.texts, *(text_of(target, ids) for ids in self.source.used)]
         whole = path_of(self.source, msgspec.structs.replace(form, tokens=None))
         cut(whole, path, kept_tokens(vocab, texts, form.tokens))
@@ -173,10 +183,6 @@ class _Search:
             draft.close()
             raise PairMismatch(f"it no longer fits the target: {fit.reason}")
         return draft if fit.map is None else MappedModel(draft, fit.map)
-
-    def _measure(self, draft: Model, form: DraftForm) -> Measured:
-        before, kept, after = passes(draft), acceptance(draft, self.answers), passes(draft)
-        return self._measured(form, _least([before, after]), kept)
 
     def _measured(self, form: DraftForm, ms: dict[int, float], kept: Acceptance) -> Measured:
         scale = gains([kept.chance] * LONGEST, lambda width: self.pair.costs.target(width, CONTEXT), DraftCost(ms[1]))
@@ -192,11 +198,12 @@ class _Search:
 
     def _report(self, original: Measured) -> Report:
         """Time the best form and the original in turns, and decide."""
-        best = self.best
-        if best is not None and best is not original:
-            original, best = self._in_turns(original, best)
-        if best is not None and best.gain < MARGIN * original.gain:
-            best = None
+        best: Measured | None = None
+        if self._model is not self._draft:
+            times = self._in_turns(self._draft, self._model)
+            original = self._measured(original.form, times[0], original.acceptance)
+            best = self._measured(self._best.form, times[1], self._best.acceptance)
+            best = best if best.gain >= MARGIN * original.gain else None
 
         def cost(width: int) -> float:
             return self.pair.costs.target(width, CONTEXT)
@@ -213,18 +220,10 @@ class _Search:
             failed=self.failed,
         )
 
-    def _in_turns(self, *both: Measured) -> list[Measured]:
-        """The same two, each with the least of its times in turns."""
-        assert self.pair.draft is not None
-        with closing(self._open(path_of(self.source, both[1].form))) as draft:
-            turns = [[passes(model) for model in (self.pair.draft, draft)] for _ in range(TURNS)]
-        times = map(_least, zip(*turns, strict=True))
-        return [self._measured(one.form, ms, one.acceptance) for one, ms in zip(both, times, strict=True)]
-
-
-def _least(times: Sequence[dict[int, float]]) -> dict[int, float]:
-    """The least time at each width: whatever else ran meanwhile only added to it."""
-    return {width: min(one[width] for one in times) for width in times[0]}
+    def _in_turns(self, *both: Model) -> list[dict[int, float]]:
+        """The least times of two models, in turns: whatever else runs meanwhile slows down both."""
+        turns = [[passes(model) for model in both] for _ in range(TURNS)]
+        return [{width: min(one[width] for one in times) for width in times[0]} for times in zip(*turns, strict=True)]
 
 
 def _inner(draft: Model) -> Model:
