@@ -66,7 +66,10 @@ KINDS: Mapping[str, Kind] = {
     "editing": Kind(
         720,
         (
-            _edit("Give class `Job` a method `cancel` that clears its parts and minutes, and raises JobError if finished."),
+            _edit(
+                "Give class `Job` a method `cancel` that clears its parts and minutes, and raises JobError if it is "
+                "finished."
+            ),
             _edit(
                 "Let `export` write a first row with the names of the columns, and return the number of jobs written."
             ),
