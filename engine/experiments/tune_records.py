@@ -22,7 +22,7 @@ class DraftForm(Frozen, frozen=True):
     """How many tokens it is left with; None: all."""
 
     def __str__(self) -> str:
-        parts = [self.weights] if self.weights else []
+        parts: list[str] = [self.weights] if self.weights else []
         if self.without:
             parts.append(f"without layers {self.without[0]} to {self.without[-1]}")
         if self.tokens:

@@ -271,9 +271,7 @@ class Loop:
         sampler = self.parts.sampler(self.sampling, self.size, frozenset(self.eog), len(self.prompt))
         if self.remembers:
             sampler = RememberingSampler(sampler, self._known)
-        ahead = [
-            make(context, rule, sampler, lambda: False) for make in (self.parts.drafter, self.parts.exit)
-        ]
+        ahead = [make(context, rule, sampler, lambda: False) for make in (self.parts.drafter, self.parts.exit)]
         drafters: list[Drafter] = [d for d in (lookup, *ahead) if d.source in self.sources]
         planner = self.parts.planner(path, context, self.drafted)
         if self.submits is not always:
