@@ -56,6 +56,8 @@ FADE = 0.995
 """What is left of a mood after a verdict."""
 MOST = 6.0
 """Moods stay within this of 0: nothing is ever certain."""
+SUREST = 0.99
+"""Most that a prior is taken for, and what it lacks of 1 the least: an early exit may agree nowhere, or everywhere."""
 
 
 class Learned(Frozen, frozen=True):
@@ -70,7 +72,7 @@ class Acceptance:
 
     def __init__(self, priors: Mapping[Source, float] = PRIORS, learned: Learned | None = None) -> None:
         """`priors` are what was measured; PRIORS hold for sources that are not in it."""
-        self._priors = {**PRIORS, **priors}
+        self._priors = {source: min(max(chance, 1 - SUREST), SUREST) for source, chance in {**PRIORS, **priors}.items()}
         self._classes = dict(learned.classes) if learned else {}
         self._moods = dict(learned.moods) if learned else {}
         self._drifts: dict[str, float] = {}

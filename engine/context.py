@@ -113,6 +113,8 @@ class Context:
         self.exit_layers = exit_layers
         self.ids: list[int] = []
         self._wide = self._moved = math.inf
+        self._left: tuple[int, list[int]] = 0, []
+        """What left the target early in this round, and how many tokens its cache held then."""
 
     @property
     def caches(self) -> list[Cache]:
@@ -131,7 +133,7 @@ class Context:
             self._wide = math.inf
         if not self.holds_moved:
             self._moved = math.inf
-        self.ids = list(prompt)
+        self.ids, self._left = list(prompt), (0, [])
         return shared
 
     @property
@@ -174,16 +176,21 @@ class Context:
     def leave(self, ahead: Sequence[int]) -> FloatArray:
         """The target's early row, [1, vocab], after the ids and then `ahead`; its cache stays as it is.
 
-        Called without `ahead` first, which begins a run, and then with one more token each time.  The ids but the last
-        have been read.  Whatever fails, the cache holds what it held.
+        What did not leave yet does so now, whoever drafted it; without `ahead` a run begins.  The ids but the last have
+        been read.  Whatever fails, the cache holds what it held.
         """
         target = self.target
         if not leaves_early(target.model) or self.exit_layers is None:
             raise ValueError("the target is not left early")
-        if not ahead:
+        ids, (held, left) = [*self.ids[target.length :], *ahead], self._left
+        if not ahead or held != target.length or left != ids[:-1][: len(left)]:
             target.forget_ahead()  # of a run that was never verified
+            left = []
+        self._left = 0, []
         try:
-            return target.model.leave(ahead[-1:] or self.ids[target.length :], 1, self.exit_layers)
+            row = target.model.leave(ids[len(left) :], 1, self.exit_layers)
+            self._left = target.length, ids
+            return row
         except BaseException:
             with contextlib.suppress(ModelError):  # then it counts as empty
                 target.forget_ahead()

@@ -5,6 +5,7 @@ alike, and no width ever strays from the others by more than a factor of `MOST_A
 """
 
 import math
+from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -98,14 +99,18 @@ class LiveCosts:
     def __init__(self, measured: Costs) -> None:
         self._measured = measured
         self._machine, self._latest = 1.0, 0
-        self._seen = {1: _Seen()}
+        self._forget()
         self._drafts = dict(measured.drafts)
         """As on a machine of factor 1."""
 
     def rebase(self, measured: Costs) -> None:
         """More has been measured: what was made of single widths is void."""
         self._measured = measured
-        self._seen = {1: _Seen()}
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing was seen of any width."""
+        self._seen, self._widths = {1: _Seen()}, [1]
 
     def target(self, width: int, context: int) -> float:
         """Milliseconds of a target pass over `width` tokens behind `context` now."""
@@ -138,7 +143,7 @@ class LiveCosts:
         return tokens * self.draft(source).ms / 2
 
     def observe(self, drafted: int, source: Source | None, spent: Spent, context: int) -> None:
-        """Take in a round behind `context` tokens that verified `drafted`; `source`: the one that sampled, if any."""
+        """Take in a round behind `context` tokens that verified `drafted`; `source`: the one that ran a model, if any."""
         width = drafted + 1
         cost = self._drafts.get(source) if source else None
         if spent.target > 0 and (cost is None or cost.saved is None):
@@ -147,8 +152,8 @@ class LiveCosts:
             return
         if spent.draft > 0:
             cost = replace(cost, ms=_follow(cost.ms, spent.draft / spent.passes / self._machine))
-        if spent.target > 0 and cost.saved is not None and drafted:
-            saved = (self.target(width, context) - spent.target) / drafted / self._machine  # which may be below 0
+        if spent.target > 0 and cost.saved is not None:  # for each pass, the last of them perhaps in vain
+            saved = (self.target(width, context) - spent.target) / spent.passes / self._machine  # which may be below 0
             cost = replace(cost, saved=cost.saved + FOLLOW * (saved - cost.saved))
         self._drafts[source] = cost
 
@@ -159,13 +164,19 @@ class LiveCosts:
         self._latest = width
         log, most = seen.log + own * math.log(ratio), math.log(MOST_APART)
         self._machine *= ratio ** (SHARE - own)
+        if width not in self._seen:
+            insort(self._widths, width)
         self._seen[width] = _Seen(min(max(log, -most), most), seen.weight + 1, context)
 
     def _log(self, width: int, context: int) -> float:
-        low = max(w for w in self._seen if w <= width)
-        high = min((w for w in self._seen if w >= width), default=low)
-        before, after = self._seen[low].at(context).log, self._seen[high].at(context).log
-        return before + (after - before) * (width - low) / max(1, high - low)
+        place = bisect_left(self._widths, width)
+        high = self._widths[min(place, len(self._widths) - 1)]
+        after = self._seen[high].at(context).log
+        if high <= width:
+            return after
+        low = self._widths[place - 1]
+        before = self._seen[low].at(context).log
+        return before + (after - before) * (width - low) / (high - low)
 
 
 def _follow(before: float, latest: float) -> float:

@@ -52,6 +52,8 @@ class Drafting:
         self.pieces: list[Piece] = []
         self.first: Sequence[Offer] = ()
         """What was on offer before anything was drafted."""
+        self.sampling: Source | None = None
+        """Which source ran a model for this round, whether or not anything was drafted by it."""
         self._declined: set[Source] = set()
         self._passes, self._ms = 0, 0.0
 
@@ -81,6 +83,7 @@ class Drafting:
     def took(self, offer: Offer, proposals: list[Proposal], ms: float) -> None:
         """What was asked for, what came of it, and in how many milliseconds."""
         if offer.source in SAMPLING:
+            self.sampling = offer.source
             self._declined |= SAMPLING - {offer.source}  # one of them a round, so that its time is known
             self._passes += 1
             self._ms += ms
@@ -222,9 +225,13 @@ class AutoDrafting(Drafting):
 
     def _why_not(self, offers: Sequence[Offer], rates: Mapping[Source, tuple[float, int]]) -> Reason:
         """What is said of each source: of the one that samples with the numbers."""
-        if not offers:
-            return Reason("off: nothing repeats here")
         said, numbers = [], Reason("")
+        if asked := self.sampling:  # in vain
+            least = self._learned.needed(asked, self._cost)
+            numbers = Reason("", asked, least, self._learned.acceptance.sampled(asked, self._greedy))
+            said.append(f"{NAMES[asked]}: not sure enough of what comes next")
+        elif not offers:
+            return Reason("off: nothing repeats here")
         for offer in offers:
             least, has = self._needed(offer), next(iter(self._chances(offer)))
             need = f"needs {least:.2f}" if least else "too slow to pay here"
@@ -290,10 +297,9 @@ class Planner:
     ) -> None:
         """Learn from a finished round behind `context` tokens that brought `emitted`, `accepted` of them drafts."""
         learned, spent = self._learned, drafting.spent(target_ms)
-        sampling = next((s for s in drafting.sources if s in SAMPLING), None)
         expected = learned.costs.target(1 + drafting.drafted, context)
         learned.took(drafting.drafted, spent.draft + spent.target, expected)
-        learned.costs.observe(drafting.drafted, sampling, spent, context)
+        learned.costs.observe(drafting.drafted, drafting.sampling, spent, context)
         for offer in drafting.first:
             learned.acceptance.learn_copied(offer, emitted)
         for piece in drafting.pieces:

@@ -236,6 +236,15 @@ def test_a_run_that_was_never_verified_is_forgotten_by_the_next() -> None:
     assert target.length == len(PROMPT) - 1
 
 
+def test_what_others_drafted_before_it_leaves_as_well() -> None:
+    """A copied draft may come first, or between two of its own."""
+    target = EarlyLM(12)
+    proposing, ids = drafter(target, PROMPT), list(PROMPT)
+    for ahead in ([3, 4], [3, 4, 5], [3, 4, 5, 6, 7, 8], [3], [3, 9], [3, 9], []):
+        np.testing.assert_array_equal(proposing.row(ahead), target.early_row([*ids, *ahead], 4))
+        assert target.length == len(PROMPT) - 1
+
+
 # What fails
 
 FAULTS = [DecodeFailed, RuntimeError, Interrupted, MemoryError]

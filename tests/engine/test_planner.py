@@ -315,6 +315,35 @@ def test_rounds_teach_what_a_source_costs_and_saves() -> None:
         assert live.target(width, 0) == pytest.approx(GPU.target(width, 0))
 
 
+def test_an_exit_in_vain_says_nothing_of_what_a_plain_round_costs() -> None:
+    """The verifying pass takes up the layers that have run, so it is cheaper than one without."""
+    planner = auto(Costs(lambda width, _: 8.0 + 6.0 * width, {"exit": DraftCost(0.5, 0.5)}), exit=0.8)
+    for _ in range(5):
+        drafting = draft(planner, Offer("exit", 4), leads=(0.0,))
+        assert (drafting.drafted, drafting.sampling) == (0, "exit")
+        planner.observe(drafting, [1], 0, 14.0 - 0.5, 0)
+    assert planner._learned.costs.target(1, 0) == pytest.approx(14.0)
+    assert planner._learned.costs.draft("exit").saved == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("copied", [(), (lookup(1, 1, 3),)])
+def test_what_was_asked_in_vain_is_told(copied: tuple[Offer, ...]) -> None:
+    drafting = draft(auto(Costs(CPU.target, {"model": DraftCost(1.0)})), *copied, Offer("model", 8), leads=(0.0,))
+    assert not drafting.drafted
+    assert drafting.reason.text.startswith("off: draft model: not sure enough of what comes next")
+    assert ("a match of 1" in drafting.reason.text) == bool(copied)
+    assert drafting.reason.source == ("lookup" if copied else "model")
+
+
+@pytest.mark.parametrize("agreement", [0.0, 1.0])
+def test_an_exit_that_agreed_nowhere_or_everywhere_is_not_beyond_doubt(agreement: float) -> None:
+    acceptance = auto(EARLY, exit=agreement)._learned.acceptance
+    for _ in range(50):
+        for seen in (row(), None):
+            assert 0 < acceptance.sampled("exit", True, seen) < 1
+        acceptance.learn_sampled("exit", True, row(), bool(agreement))
+
+
 def test_the_reason_not_to_leave_early_has_both_numbers() -> None:
     planner = auto(Costs(CPU.target, {"model": DraftCost(15.0), "exit": DraftCost(9.0, 2.0)}), exit=0.3)
     drafting = draft(planner, Offer("model", 8), Offer("exit", 8))
