@@ -29,7 +29,7 @@ class Contention:
     """How many threads to use now, from `most` down to 1."""
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
-        self.threads, self._most, self._clock = most, most, clock
+        self.threads, self.most, self._clock = most, most, clock
         self._ratios: deque[float] = deque(maxlen=WINDOW)
         self._pause, self._after = PAUSES[0], -1.0
         """The next pause, and the time at which the present one is over."""
@@ -43,7 +43,7 @@ class Contention:
             self._judge(*self._before)
         elif len(self._ratios) == WINDOW and self._clock() >= self._after:
             now = median(self._ratios)
-            if self.threads < self._most:
+            if self.threads < self.most:
                 self._try(self.threads + 1, now)
             elif now > SLOW and self.threads > 1:
                 self._try(self.threads - 1, now)
@@ -101,6 +101,11 @@ class Pace:
         self._contention: Contention | None = None
         if models and isinstance(target := models[0], Threaded) and target.same_on_any_threads and target.threads > 1:
             self._contention = Contention(target.threads, clock)
+
+    @property
+    def eased(self) -> bool:
+        """Whether fewer threads are used than were asked for, so that no pass takes what it should."""
+        return self._contention is not None and self._contention.threads < self._contention.most
 
     def took(self, width: int, ms: float, context: int) -> None:
         """A pass of the target's over `width` tokens behind `context` is over."""

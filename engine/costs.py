@@ -143,7 +143,7 @@ class LiveCosts:
         return tokens * self.draft(source).ms / 2
 
     def observe(self, drafted: int, source: Source | None, spent: Spent, context: int) -> None:
-        """Take in a round behind `context` tokens that verified `drafted`; `source`: the one that ran a model, if any."""
+        """Take in a round behind `context` tokens that verified `drafted`; `source`: whose model ran, if any."""
         width = drafted + 1
         cost = self._drafts.get(source) if source else None
         if spent.target > 0 and (cost is None or cost.saved is None):

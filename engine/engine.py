@@ -121,11 +121,17 @@ class Engine:
     def study(self) -> Iterator[None]:
         """Measure what is still to be known, a pass or so a step, while there is no answer; close it before one.
 
+        Nothing where something else was running of late: what is kept is of a quiet machine, with all threads.
+
         Raises Interrupted where `pause` ended a pass, and ModelError once; it may be begun again, and goes on from
         what it has.
         """
         study = self.pair.study
-        if study is None or any(cache.length != cache.model.length for cache in self.context.caches):
+        if (
+            study is None
+            or self._pace.eased
+            or any(cache.length != cache.model.length for cache in self.context.caches)
+        ):
             return
         try:
             with closing(study.steps()) as steps:

@@ -148,15 +148,16 @@ class Host:
 
     def _study(self, steps: Iterator[None]) -> None:
         try:
-            while self._jobs.empty() and next(steps, True) is None:
-                pass
+            try:
+                while self._jobs.empty() and next(steps, True) is None:
+                    pass
+            finally:
+                if isinstance(steps, Generator):
+                    steps.close()  # which puts caches back, and may fail as well
         except Interrupted:
             pass
         except Exception:  # it was nobody's wish: the log has it, and answers go on
             traceback.print_exc()
-        finally:
-            if isinstance(steps, Generator):
-                steps.close()
 
     def _rouse(self) -> None:
         """End a study's pass, as there is a job; needs `_turn`."""

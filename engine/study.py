@@ -68,12 +68,14 @@ class Study:
             yield from _news(book.measure(book.lacking(FAR_WIDTHS, held)))
 
     def _leads(self) -> Generator[bool, None, None]:
-        """Behind what the cache holds, too: two stretches of text."""
+        """Behind what the cache holds, too, and never behind less than at load: two stretches of text."""
         if self.keep_leads is None:
             return
         model = self._target.model
         held = model.length
-        measuring = Measuring(model, replace(LEADS_PLAN, contexts=(held, held + 2 * STRETCH)) if held else LEADS_PLAN)
+        short, long = LEADS_PLAN.contexts
+        contexts = max(held, short), max(held + 2 * STRETCH, long)
+        measuring = Measuring(model, replace(LEADS_PLAN, contexts=contexts))
         for _ in measuring.steps():
             yield False
         if measuring.found.contexts:

@@ -10,7 +10,7 @@ import pytest
 
 from engine import frames, host
 from engine.config import EngineConfig, Message, Request, Speculation
-from engine.errors import Interrupted
+from engine.errors import CannotRewind, Interrupted
 from engine.events import AnswerEvent, Failed, Finished, Loaded
 from engine.frames import Ask, Load, Noted, Quit, SetSpeculation, Stop
 from tests.engine.host_fake import FakeEngine
@@ -160,6 +160,32 @@ def test_while_there_is_nothing_to_do_the_engine_studies_and_any_command_ends_it
     replies = list(frames.read(io.BytesIO(out.getvalue()), frames.replies))
     assert sum(isinstance(reply, Finished) for reply in replies) == 5
     assert not any(isinstance(reply, Failed) for reply in replies)
+
+
+def test_a_study_that_cannot_be_closed_does_not_end_the_host() -> None:
+    class Stuck(FakeEngine):
+        """Cannot put its caches back where a study is ended between two passes."""
+
+        def study(self) -> Iterator[None]:
+            try:
+                while True:
+                    served.take(Ask(request=ask("3")))
+                    yield
+            finally:
+                raise CannotRewind("no")
+
+    engine, out = Stuck(config()), io.BytesIO()
+    served = host.Host(out, lambda _config, _progress: engine)
+    served.take(Load(config=config()))
+    thread = threading.Thread(target=served.work)
+    thread.start()
+    while thread.is_alive() and b"Finished" not in out.getvalue():
+        pass
+    served.quit()
+    thread.join(30)
+    assert engine.closed
+    assert b"Finished" in out.getvalue()
+    assert not any(isinstance(reply, Failed) for reply in frames.read(io.BytesIO(out.getvalue()), frames.replies))
 
 
 def test_no_study_is_begun_while_jobs_wait() -> None:

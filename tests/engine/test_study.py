@@ -13,6 +13,7 @@ from engine.backends.toy import ToyLM
 from engine.calibration import Widths
 from engine.calibration_store import CalibrationStore, Key
 from engine.config import Request, Sampling
+from engine.contention import Pace
 from engine.cost_book import CostBook
 from engine.cost_table import COST_WIDTHS, DRAFT_WIDTHS, FAR_WIDTHS, FIRST_WIDTHS
 from engine.engine import Engine
@@ -25,6 +26,16 @@ from engine.study import FAR_CONTEXT, Study
 from tests.fakes import FakeClock
 
 KEY = Key(file="f", library="l", cpu="c", device="cpu", threads=2)
+
+
+class ThreadedLM(ToyLM):
+    """Notes the threads that it is given."""
+
+    threads = used = 2
+    same_on_any_threads = True
+
+    def use_threads(self, count: int) -> None:
+        self.used = count
 
 
 class Laboratory:
@@ -150,6 +161,32 @@ def test_behind_a_conversation_costs_and_leads_are_measured_where_it_stands() ->
     assert [widths.contexts for widths in lab.leads] == [(held, held + 64)]
     assert lab.pair.change is not None
     assert lengths(lab)[0] == held
+
+
+@pytest.mark.parametrize(("asked", "contexts"), [(20, (40, 250)), (100, (111, 250)), (225, (236, 300))])
+def test_behind_a_short_conversation_leads_are_measured_as_far_out_as_at_load(
+    asked: int, contexts: tuple[int, int]
+) -> None:
+    lab = Laboratory()
+    lab.answer([token % 24 for token in range(asked)])
+    held = lab.target.length
+    lab.run()
+    assert [widths.contexts for widths in lab.leads] == [contexts]
+    assert lab.target.length == held
+
+
+def test_nothing_is_studied_with_fewer_threads_than_what_is_kept_stands_for() -> None:
+    lab = Laboratory()
+    target = ThreadedLM(24, 4096)
+    lab.engine._pace = Pace([target], lambda: lambda width, context: 1.0, lab.clock)
+    for _ in range(5):
+        lab.engine._pace.took(1, 10.0, 0)
+    assert target.used == 1
+    assert list(lab.engine.study()) == []
+    for _ in range(4):
+        lab.engine._pace.took(1, 10.0, 0)  # one thread is no faster
+    assert target.used == 2
+    assert any(True for _ in lab.engine.study())
 
 
 def test_a_cache_that_cannot_go_back_is_left_alone_once_it_holds_something() -> None:
