@@ -17,13 +17,13 @@ from engine.drafters import Mark, Offer
 from engine.sampling import Distribution
 from engine.stats import Source
 
-ONE_PLACE = {1: 0.34, 2: 0.46, 3: 0.59, 4: 0.64, 5: 0.67, 6: 0.74, 8: 0.85, 12: 0.9, 16: 0.93, 32: 0.98}
+ONE_PLACE = {1: 0.34, 2: 0.46, 3: 0.59, 4: 0.64, 5: 0.67, 6: 0.74, 8: 0.85, 12: 0.9, 16: 0.93, 32: 0.98, 64: 0.995}
 """Chance that the first copied token is right where one place matches, by length of the match: text of many kinds."""
-AGREED = {1: 0.58, 2: 0.62, 3: 0.67, 4: 0.68, 5: 0.7, 6: 0.76, 8: 0.85, 12: 0.9, 16: 0.93, 32: 0.98}
+AGREED = {1: 0.58, 2: 0.62, 3: 0.67, 4: 0.68, 5: 0.7, 6: 0.76, 8: 0.85, 12: 0.9, 16: 0.93, 32: 0.98, 64: 0.995}
 """The same where several places match and all go on alike."""
 CONTESTED = {1: 0.18, 2: 0.21, 3: 0.3, 4: 0.3, 6: 0.36, 8: 0.4, 12: 0.55, 16: 0.65}
 """The same where places that match as far go on otherwise."""
-RESUMED = {1: 0.62, 2: 0.8, 3: 0.78, 4: 0.82, 5: 0.77, 6: 0.79, 8: 0.84, 12: 0.9, 16: 0.93, 32: 0.98}
+RESUMED = {1: 0.62, 2: 0.8, 3: 0.78, 4: 0.82, 5: 0.77, 6: 0.79, 8: 0.84, 12: 0.9, 16: 0.93, 32: 0.98, 64: 0.995}
 """The same where copying was going on and goes on near there."""
 TABLES: Mapping[str, Mapping[int, float]] = MappingProxyType(
     {"one": ONE_PLACE, "agreed": AGREED, "contested": CONTESTED, "resumed": RESUMED}
