@@ -145,7 +145,8 @@ def _draft(
         drafter = on_offer[wanted.source][0]
         try:
             if isinstance(drafter, ModelDrafter):
-                yield from _catch_up(a.context, "draft", drafter.cache, FEW)
+                lag = min(FEW, drafter.cache.model.n_batch - len(ahead))  # what others drafted is in the same pass
+                yield from _catch_up(a.context, "draft", drafter.cache, lag)
             started = a.clock()
             found = drafter.propose(wanted.length, proposals, drafting.submits)
         except ModelError as error:

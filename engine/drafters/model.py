@@ -29,9 +29,12 @@ class ModelDrafter(AheadDrafter):
         return self._cache
 
     def offer(self, ids: Sequence[int], limit: int, ahead: Sequence[int] = ()) -> Offer | None:
-        """As many tokens as its context has room for; one, so that it never reads a draft, if its reach is bounded."""
+        """As many tokens as its context has room for, where one pass can take what is ahead of it and a token before.
+
+        One, so that it never reads a draft, if its reach is bounded.
+        """
         model = self._cache.model
-        length = min(limit, model.n_ctx - len(ids) - len(ahead))
+        length = min(limit, model.n_ctx - len(ids) - len(ahead), model.n_batch - len(ahead))
         if model.reach is not None:
             length = min(length, 1 - len(ahead))
         if length < 1:

@@ -37,9 +37,9 @@ class Speeds(Frozen, frozen=True, kw_only=True):
 
 
 class Texts(Frozen, frozen=True, kw_only=True):
-    """Whether all answers are the same, and the first difference."""
+    """Whether all answers are the same, and the first difference; None where there are none in both modes."""
 
-    verdict: Literal["identical", "differs"]
+    verdict: Literal["identical", "differs"] | None
     first_difference: Parting | None = None
 
 
@@ -106,4 +106,4 @@ def _texts(engine: Engine, by_mode: dict[str, list[Compared]]) -> Texts:
         if plain and (run.ids, run.text) != (plain[0].ids, plain[0].text):
             found = parting(engine.pair.target.vocab.piece, plain[0].ids, run.ids)
             return Texts(verdict="differs", first_difference=found)
-    return Texts(verdict="identical")
+    return Texts(verdict="identical" if plain and len(by_mode) > 1 else None)

@@ -2,16 +2,21 @@
 
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
+from itertools import count
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.backends.toy import ToyLM, ToyModel, ToyVocabulary
+from engine.backends.toy import ScriptLM, ToyLM, ToyModel, ToyVocabulary
 from engine.config import Request, Sampling, Speculation
+from engine.drafters import Offer
 from engine.engine import Engine
 from engine.errors import DecodeFailed, Interrupted
 from engine.events import Round
+from engine.planner import Drafting, Planner
+from engine.reasons import Reason
 from engine.verify import Generator
 from tests.fakes import FaultyModel, engine_of, fixed, fresh, last, request, script_pair
 
@@ -47,6 +52,38 @@ def test_drafting_never_changes_greedy_or_coupled_text(
         held(engine)
     auto = engine_of(ToyLM(12, seed=seed), ToyLM(12, seed=seed, blur=blur))
     assert last(auto.answer_ids(prompt, request(sampling, Speculation()))).ids == want
+
+
+class CopyThenSample(Drafting):
+    """Copies so many tokens, and samples behind them."""
+
+    copies = 0
+
+    def next(self, offers: Sequence[Offer]) -> Offer | None:
+        source = "model" if self.pieces else "lookup"
+        offer = next((one for one in offers if one.source == source and source not in self._declined), None)
+        return offer and replace(offer, length=min(offer.length, self.copies if offer.tokens else 1))
+
+
+@pytest.mark.parametrize("copies", [3, 14, 15, 16, 50, *range(58, 63)])
+@pytest.mark.parametrize("n_batch", [16, 64])
+def test_a_draft_model_takes_what_was_copied_in_one_pass_or_is_not_asked(
+    copies: int, n_batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = count()
+
+    def begin(planner: Planner, room: int, context: int) -> Drafting:
+        drafting = CopyThenSample(planner.speculation, Reason(""), room if next(begun) % 7 == 6 else 0)
+        drafting.copies = copies
+        return drafting
+
+    monkeypatch.setattr(Planner, "begin", begin)
+    target, draft = (ScriptLM(LETTERS, lambda ids: ids[-9], n_batch=size) for size in (64, n_batch))
+    engine = engine_of(target, draft)
+    answer = last(engine.answer_ids([*range(9)] * 3, request(max_tokens=300)))
+    assert answer.ids == [token % 9 for token in range(300)]
+    assert answer.speculation.by_source["lookup"].drafted
+    assert ("model" in answer.speculation.by_source) == (copies < n_batch)
 
 
 @pytest.mark.parametrize("length", range(1, 9))

@@ -252,6 +252,8 @@ def test_the_first_difference_of_texts_is_told() -> None:
 def test_a_comparison_that_was_interrupted_says_what_it_can() -> None:
     engine = demo()
     found = compared(engine, ASKED, 1)
+    for part in ([], found[:1], found[1:]):
+        assert comparison(engine, part).text.verdict is None
     assert comparison(engine, found[:1]).ratios == {}
     assert comparison(engine, []).modes == {}
     assert comparison(engine, found[1:]).ratios["auto"].ratio is None
