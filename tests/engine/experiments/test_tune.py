@@ -124,6 +124,20 @@ def test_forms_are_timed_in_turns_and_the_best_at_last_with_the_original(
     assert report.best is None
 
 
+def test_a_form_that_was_slowed_down_once_is_not_worse_for_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the second form on all passes take ten times as long: the first form was timed before that."""
+    bench.ms = {"draft": 8.0, "q4_0_all_all": 0.5, "q4_0_1_all": 0.5, f"q4_0_all_{SIZE}": 0.5}
+
+    def slowed(model: Model) -> dict[int, float]:
+        factor = 1 if len(bench.opened) < 2 else 10
+        return {width: factor * ms for width, ms in bench._passes(model).items()}
+
+    monkeypatch.setattr(tuning, "passes", slowed)
+    report = report_of(bench.run())
+    assert report.best is not None
+    assert (report.best.form, report.best.ms, report.original.ms) == (DraftForm("q4_0"), 0.5, 8.0)
+
+
 def test_what_is_opened_is_closed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[Path] = []
 
