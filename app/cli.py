@@ -21,7 +21,7 @@ nothing that it says.
 
 Without a command, the chat opens.  PACELINE_HOME moves everything that the program keeps; PACELINE_OFFLINE=1 forbids
 any connection.  --debug, anywhere, writes what went wrong to the log."""
-FLAGS = {"--debug", "--demo", "--help", "--json", "--lookup-only", "--sabotage", "--stdin", "--version"}
+FLAGS = {"--debug", "--demo", "--help", "--history", "--json", "--lookup-only", "--sabotage", "--stdin", "--version"}
 """Options without a value."""
 COMMANDS = {
     "ask": ("app.commands.ask:ask", "Answer a prompt on stdout, as it comes."),
