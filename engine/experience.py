@@ -16,7 +16,7 @@ PLAIN_AFTER = (32, 256)
 """Rounds with drafts before a plain one is made, at first and at last; twice as many each time it is as expected."""
 NEEDS_EVERY = 16
 """Rounds for which it is taken as known what acceptance would pay."""
-THOUGHT_OF = 8
+THOUGHT_OF = 16
 """Draft lengths up to which that is thought through."""
 SURPRISE = 0.15
 """A plain round that is off by more than this share makes the next one come sooner again."""

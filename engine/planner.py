@@ -25,6 +25,8 @@ FIXED: tuple[Source, ...] = ("model", "exit", "lookup")
 """Whose drafts a fixed length takes: the first that offers any."""
 SAMPLING: frozenset[Source] = frozenset({"model", "exit"})
 """Sources that run a model."""
+AS_GOOD_AS_ANY = 0.95
+"""An acceptance per test above which no draft model is expected to stay."""
 LONGEST_SAMPLED = 24
 """Tokens that are thought of as sampled one after another."""
 REPAID = 16
@@ -135,7 +137,8 @@ class AutoDrafting(Drafting):
         best: tuple[float, Offer] | None = None
         rates: dict[Source, tuple[float, int]] = {}
         for offer in offers:
-            rate, length = rates[offer.source] = self._best(offer)
+            skipped = not self.pieces and offer.source in SAMPLING and self._hopeless(offer)
+            rate, length = rates[offer.source] = (0.0, 0) if skipped else self._best(offer)
             if length and rate > (best[0] if best else least):
                 best = rate, replace(offer, length=length)
         if best is None and not self.pieces and (tried := self._explored(offers, rates)):
@@ -205,7 +208,7 @@ class AutoDrafting(Drafting):
     def _explored(self, offers: Sequence[Offer], rates: Mapping[Source, tuple[float, int]]) -> Offer | None:
         """A source that samples, which could pay and is not expected to, where that costs no more than was saved up."""
         for offer in offers:
-            if offer.source in SAMPLING and (self._needed(offer) or 1) < 1:
+            if offer.source in SAMPLING and not self._hopeless(offer):
                 rate, length = rates[offer.source]
                 # what the round costs more than the tokens that it brings would take
                 loss = self._learned.costs.read(offer.source, offer.lag)
@@ -214,6 +217,11 @@ class AutoDrafting(Drafting):
                     self._learned.saved_up -= max(0.0, loss)
                     return replace(offer, length=1)
         return None
+
+    def _hopeless(self, offer: Offer) -> bool:
+        """Whether no draft model is as good as this one would have to be."""
+        least = self._needed(offer)
+        return least is None or least > AS_GOOD_AS_ANY
 
     def _needed(self, offer: Offer) -> float | None:
         return self._learned.needed(offer.source, self._cost)
@@ -235,7 +243,8 @@ class AutoDrafting(Drafting):
         for offer in offers:
             least, has = self._needed(offer), next(iter(self._chances(offer)))
             need = f"needs {least:.2f}" if least else "too slow to pay here"
-            numbers = Reason("", offer.source, least, has, rates[offer.source][0] * self._plain - 1)
+            rate = rates[offer.source][0]
+            numbers = Reason("", offer.source, least, has, rate * self._plain - 1 if rate else None)
             what = f"a match of {offer.match}" if offer.marks else NAMES[offer.source]
             said.append(f"{what}: {need}, has {has:.2f}")
         return replace(numbers, text="off: " + "; ".join(said))
