@@ -88,8 +88,10 @@ class Acceptance:
         self._moods = {source: RESTED * mood for source, mood in self._moods.items()}
 
     def copied(self, mark: Mark, depth: int) -> float:
-        """The chance of a copied token, given that the `depth` ones before it were kept; on the safe side."""
-        return self._chance("lookup", *_class_of(mark, depth), caution=CAUTION)
+        """The chance of a copied token, given that the `depth` before it were kept; on the safe side, twice as far
+        where it is copied from an earlier answer.
+        """
+        return self._chance("lookup", *_class_of(mark, depth), caution=CAUTION * (1 + mark.library))
 
     def sampled(self, source: Source, greedy: bool, row: Distribution | None = None) -> float:
         """The chance of a token of a source that samples, given those before it; knowing its row, or not yet."""
@@ -143,7 +145,8 @@ def _class_of(mark: Mark, depth: int) -> tuple[str, float]:
 def _class(match: int, depth: int, kind: str, library: bool) -> tuple[str, float]:
     """The same, of a draft that began with a match of so many tokens."""
     table = TABLES[kind]
-    counts = match + (depth if depth >= SETTLED else depth // 2)
+    settled = depth >= SETTLED and not library  # an earlier answer was about something else: copies of it break off
+    counts = match + (depth if settled else depth // 2)
     name = f"{'library' if library else 'lookup'} {kind} {_step(match, ONE_PLACE)} {bisect_right(DEPTHS, depth)}"
     return name, table[_step(counts, table)]
 
