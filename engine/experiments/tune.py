@@ -13,9 +13,10 @@ import msgspec
 from engine import pairing
 from engine.backends.llamacpp_quantize import Form, quantize
 from engine.calibration_text import TEXT
+from engine.cost_table import CostTable
 from engine.costs import DraftCost
 from engine.errors import EngineError, ModelError, PairMismatch
-from engine.experiments.tune_measure import CONTEXT, Recorded, acceptance, passes, record
+from engine.experiments.tune_measure import CONTEXT, Recorded, acceptance, least, passes, record, target_passes
 from engine.experiments.tune_plan import Plan
 from engine.experiments.tune_records import Acceptance, DraftForm, Failed, Measured, Report, Working
 from engine.experiments.tune_tokens import kept_tokens, text_of
@@ -84,6 +85,7 @@ class _Search:
         self.failed: list[Failed] = []
         self._steps = 0
         self._draft = self._model = pair.draft
+        self._target = target_passes(pair.target)
         self._best = self._measured(DraftForm(), passes(self._draft), acceptance(self._draft, answers))
 
     def run(self) -> Iterator[Event]:
@@ -185,7 +187,7 @@ class _Search:
         return draft if fit.map is None else MappedModel(draft, fit.map)
 
     def _measured(self, form: DraftForm, ms: dict[int, float], kept: Acceptance) -> Measured:
-        scale = gains([kept.chance] * LONGEST, lambda width: self.pair.costs.target(width, CONTEXT), DraftCost(ms[1]))
+        scale = gains([kept.chance] * LONGEST, self._cost, DraftCost(ms[1]))
         return Measured(
             form=form,
             bytes=path_of(self.source, form).stat().st_size,
@@ -196,37 +198,36 @@ class _Search:
             length=scale.index(max(scale)) + 1,
         )
 
+    def _cost(self, width: int) -> float:
+        """Milliseconds of a pass of the target's: timed here, as the pair's own table may be from a busier moment."""
+        return CostTable(at={CONTEXT: self._target}).cost(width, CONTEXT)
+
     def _again(self, known: Measured, ms: dict[int, float]) -> Measured:
-        """A form that was timed once more: the least time counts, as whatever else runs only adds to it."""
-        return self._measured(known.form, {1: min(known.ms, ms[1]), 2: min(known.ms_two, ms[2])}, known.acceptance)
+        """A form that was timed once more."""
+        return self._measured(known.form, least({1: known.ms, 2: known.ms_two}, ms), known.acceptance)
 
     def _report(self, original: Measured) -> Report:
-        """Time the best form and the original in turns, and decide."""
-        best: Measured | None = None
-        if self._model is not self._draft:
-            times = self._in_turns(self._draft, self._model)
-            original, best = self._again(original, times[0]), self._again(self._best, times[1])
-            best = best if best.gain >= MARGIN * original.gain else None
-
-        def cost(width: int) -> float:
-            return self.pair.costs.target(width, CONTEXT)
-
+        """Time the target again, the best form and the original in turns, and decide."""
+        self._target = least(self._target, target_passes(self.pair.target))
+        times = self._in_turns(self._draft, self._model)
+        original, best = self._again(original, times[0]), self._again(self._best, times[1])
+        better = self._model is not self._draft and best.gain >= MARGIN * original.gain
         return Report(
             target=self.pair.target_name,
             draft=self.pair.draft_name or "",
-            target_ms={width: cost(width) for width in (1, 2, 3, 4, 6, 8)},
+            target_ms=self._target,
             context=CONTEXT,
             places=sum(len(known.answer) for known in self.answers),
             original=original,
-            best=best,
-            needed=needed(LONGEST, cost, DraftCost((best or original).ms)),
+            best=best if better else None,
+            needed=needed(LONGEST, self._cost, DraftCost((best if better else original).ms)),
             failed=self.failed,
         )
 
     def _in_turns(self, *both: Model) -> list[dict[int, float]]:
-        """The least times of two models, in turns: whatever else runs meanwhile slows down both."""
+        """The least times of two drafts, in turns: whatever else runs meanwhile slows down both."""
         turns = [[passes(model) for model in both] for _ in range(TURNS)]
-        return [{width: min(one[width] for one in times) for width in times[0]} for times in zip(*turns, strict=True)]
+        return [least(*times) for times in zip(*turns, strict=True)]
 
 
 def _inner(draft: Model) -> Model:

@@ -5,7 +5,7 @@ in what they would propose there and in nothing else.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -24,8 +24,10 @@ ROWS = 32
 """Rows of logits that are asked for at once: one is as wide as the vocabulary."""
 CONTEXT = 256
 """Tokens in the cache where passes are timed."""
-PASSES = 15
-WIDTHS = (1, 2)
+WIDTHS, PASSES = (1, 2), 15
+"""Tokens in a pass of a draft, and how often one is timed."""
+TARGET_WIDTHS, TARGET_PASSES = (1, 2, 3, 4, 6, 8, 12, 16), 6
+"""The same for the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +70,33 @@ def acceptance(draft: Model, answers: Sequence[Recorded]) -> Acceptance:
     return Acceptance(greedy=greedy / max(1, places), sampled=kept / max(1, places))
 
 
-def passes(model: Model, context: int = CONTEXT) -> dict[int, float]:
-    """Milliseconds of a pass over one token and over two, behind so many; its cache is empty afterwards.
+def passes(draft: Model) -> dict[int, float]:
+    """Milliseconds of a draft's passes by width; its cache is empty afterwards."""
+    return _passes(draft, WIDTHS, PASSES)
 
-    Whatever else runs only adds time, so the least time counts.
-    """
-    ids = sample_ids(model.vocab, context + max(WIDTHS))
+
+def target_passes(target: Model) -> dict[int, float]:
+    """The same of the target's."""
+    return _passes(target, TARGET_WIDTHS, TARGET_PASSES)
+
+
+def least(*times: Mapping[int, float]) -> dict[int, float]:
+    """The least time at each width: whatever else ran meanwhile only added to it."""
+    return {width: min(one[width] for one in times) for width in times[0]}
+
+
+def _passes(model: Model, widths: Sequence[int], count: int) -> dict[int, float]:
+    ids = sample_ids(model.vocab, CONTEXT + max(widths))
     model.rewind(0)
-    _read(model, ids[:context])
-    found = {width: min(_timed(model, ids[context : context + width])) for width in WIDTHS}
+    _read(model, ids[:CONTEXT])
+    found = {width: min(_timed(model, ids[CONTEXT : CONTEXT + width], count)) for width in widths}
     model.rewind(0)
     return found
 
 
-def _timed(model: Model, ids: Sequence[int]) -> Iterator[float]:
+def _timed(model: Model, ids: Sequence[int], count: int) -> Iterator[float]:
     length = model.length
-    for _ in range(PASSES):
+    for _ in range(count):
         start = time.perf_counter()
         model.forward(ids, len(ids))
         yield 1e3 * (time.perf_counter() - start)
