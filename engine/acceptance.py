@@ -26,8 +26,17 @@ CONTESTED = {1: 0.18, 2: 0.21, 3: 0.3, 4: 0.3, 6: 0.36, 8: 0.4, 12: 0.55, 16: 0.
 RESUMED = {1: 0.62, 2: 0.8, 3: 0.78, 4: 0.82, 5: 0.77, 6: 0.79, 8: 0.84, 12: 0.9, 16: 0.93, 32: 0.98, 64: 0.995}
 """The same where copying was going on and goes on near there."""
 TABLES: Mapping[str, Mapping[int, float]] = MappingProxyType(
-    {"one": ONE_PLACE, "agreed": AGREED, "contested": CONTESTED, "resumed": RESUMED}
+    {
+        "one": ONE_PLACE,
+        "agreed": AGREED,
+        "contested": CONTESTED,
+        "resumed": RESUMED,
+        "library one": {1: 0.75, 6: 0.8, 16: 0.85, 32: 0.9},
+        "library agreed": {1: 0.88, 6: 0.92, 12: 0.94},
+        "library contested": {1: 0.3, 8: 0.25, 12: 0.12, 16: 0.06},
+    }
 )
+"""By kind of support.  Earlier answers were about something else: how many agree says more than how far they do."""
 DEPTHS = (1, 2, 3, 4, 6, 8, 16, 32)
 """Where classes part by how many tokens were copied before this one."""
 SETTLED = 8
@@ -88,10 +97,8 @@ class Acceptance:
         self._moods = {source: RESTED * mood for source, mood in self._moods.items()}
 
     def copied(self, mark: Mark, depth: int) -> float:
-        """The chance of a copied token, given that the `depth` before it were kept; on the safe side, twice as far
-        where it is copied from an earlier answer.
-        """
-        return self._chance("lookup", *_class_of(mark, depth), caution=CAUTION * (1 + mark.library))
+        """The chance of a copied token, given that the `depth` ones before it were kept; on the safe side."""
+        return self._chance("lookup", *_class_of(mark, depth), caution=CAUTION)
 
     def sampled(self, source: Source, greedy: bool, row: Distribution | None = None) -> float:
         """The chance of a token of a source that samples, given those before it; knowing its row, or not yet."""
@@ -138,16 +145,15 @@ class Acceptance:
 def _class_of(mark: Mark, depth: int) -> tuple[str, float]:
     """Name and usual chance of the class of a token copied behind `depth` others."""
     kind = "contested" if mark.other else "resumed" if mark.near else "agreed" if mark.agree > 1 else "one"
-    return _class(mark.match - depth, depth, kind, mark.library)
+    return _class(mark.match - depth, depth, f"library {kind}" if mark.library else kind)
 
 
 @lru_cache(maxsize=4096)
-def _class(match: int, depth: int, kind: str, library: bool) -> tuple[str, float]:
+def _class(match: int, depth: int, kind: str) -> tuple[str, float]:
     """The same, of a draft that began with a match of so many tokens."""
     table = TABLES[kind]
-    settled = depth >= SETTLED and not library  # an earlier answer was about something else: copies of it break off
-    counts = match + (depth if settled else depth // 2)
-    name = f"{'library' if library else 'lookup'} {kind} {_step(match, ONE_PLACE)} {bisect_right(DEPTHS, depth)}"
+    counts = match + (depth if depth >= SETTLED else depth // 2)
+    name = f"lookup {kind} {_step(match, ONE_PLACE)} {bisect_right(DEPTHS, depth)}"
     return name, table[_step(counts, table)]
 
 

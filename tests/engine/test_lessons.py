@@ -67,5 +67,5 @@ def test_what_was_learned_stays_within_its_bounds() -> None:
         for other in (0, 1):
             marks = [Mark(match + at, 1 + match % 2, other) for at in range(64)]
             acceptance.learn_copied(Offer("lookup", 64, range(64), marks), range(64))
-    assert len(acceptance.learned.classes) <= 3 * len(ONE_PLACE) * (len(DEPTHS) + 1)
+    assert len(acceptance.learned.classes) <= 4 * len(ONE_PLACE) * (len(DEPTHS) + 1)
     assert all(0 <= kept <= tests < 1001 for kept, tests in acceptance.learned.classes.values())
