@@ -14,7 +14,7 @@ from engine.config import MAX_DRAFT, Speculation
 from engine.costs import Spent
 from engine.drafters import Offer
 from engine.experience import Experience
-from engine.gain import MARGIN, UNLIKELY
+from engine.gain import MARGIN, Begun, rates
 from engine.pair import OFF
 from engine.reasons import NAMES, Reason
 from engine.sampling import Distribution
@@ -135,21 +135,21 @@ class AutoDrafting(Drafting):
         offers = [offer for offer in offers if offer.source not in self._declined]
         least = self._rate * (MARGIN if not self.pieces else 1.0)
         best: tuple[float, Offer] | None = None
-        rates: dict[Source, tuple[float, int]] = {}
+        found: dict[Source, tuple[float, int]] = {}
         for offer in offers:
             skipped = not self.pieces and offer.source in SAMPLING and self._hopeless(offer)
-            rate, length = rates[offer.source] = (0.0, 0) if skipped else self._best(offer)
+            rate, length = found[offer.source] = (0.0, 0) if skipped else self._best(offer)
             if length and rate > (best[0] if best else least):
                 best = rate, replace(offer, length=length)
-        if best is None and not self.pieces and (tried := self._explored(offers, rates)):
+        if best is None and not self.pieces and (tried := self._explored(offers, found)):
             best = self._rate, tried
         if best is None:
             if not self.pieces:
-                self.reason = self._why_not(offers, rates)
+                self.reason = self._why_not(offers, found)
             return None
         rate, offer = best
         if not self.pieces:
-            many = offer.length if offer.tokens else rates[offer.source][1]
+            many = offer.length if offer.tokens else found[offer.source][1]
             self.reason = self._why(offer, many, rate * self._plain - 1)
         if offer.tokens:
             return offer
@@ -191,25 +191,20 @@ class AutoDrafting(Drafting):
 
     def _best(self, offer: Offer) -> tuple[float, int]:
         """The round's best tokens per millisecond with 1, 2, ... tokens of this offer, and with how many."""
-        draft = self._learned.costs.draft(offer.source)
-        spent = self._drafting + self._learned.costs.read(offer.source, offer.lag) / REPAID
-        likely, expected, width = self._likely, self._expected, self.drafted + 1
+        costs = self._learned.costs
+        ms = self._drafting + costs.read(offer.source, offer.lag) / REPAID
+        begun = Begun(self.drafted, self._likely, self._expected, ms)
         best = (0.0, 0)
-        for k, chance in enumerate(self._chances(offer), start=1):
-            likely *= chance
-            expected += likely
-            rate = expected / (self._cost(width + k) + spent + k * draft.net)
+        for k, rate in enumerate(rates(self._chances(offer), self._cost, costs.draft(offer.source), begun), start=1):
             if rate > best[0]:
                 best = (rate, k)
-            if likely < UNLIKELY:
-                break
         return best
 
-    def _explored(self, offers: Sequence[Offer], rates: Mapping[Source, tuple[float, int]]) -> Offer | None:
+    def _explored(self, offers: Sequence[Offer], found: Mapping[Source, tuple[float, int]]) -> Offer | None:
         """A source that samples, which could pay and is not expected to, where that costs no more than was saved up."""
         for offer in offers:
             if offer.source in SAMPLING and not self._hopeless(offer):
-                rate, length = rates[offer.source]
+                rate, length = found[offer.source]
                 # what the round costs more than the tokens that it brings would take
                 loss = self._learned.costs.read(offer.source, offer.lag)
                 loss += (1 / self._plain - rate) * self._cost(1 + length) * self._plain if length else self._plain
@@ -231,7 +226,7 @@ class AutoDrafting(Drafting):
         text = f"{NAMES[offer.source]} up to {many}: {gain:+.0%} expected"
         return Reason(text, offer.source, self._needed(offer), observed, gain)
 
-    def _why_not(self, offers: Sequence[Offer], rates: Mapping[Source, tuple[float, int]]) -> Reason:
+    def _why_not(self, offers: Sequence[Offer], found: Mapping[Source, tuple[float, int]]) -> Reason:
         """What is said of each source: of the one that samples with the numbers."""
         said, numbers = [], Reason("")
         if asked := self.sampling:  # in vain
@@ -243,7 +238,7 @@ class AutoDrafting(Drafting):
         for offer in offers:
             least, has = self._needed(offer), next(iter(self._chances(offer)))
             need = f"needs {least:.2f}" if least else "too slow to pay here"
-            rate = rates[offer.source][0]
+            rate = found[offer.source][0]
             numbers = Reason("", offer.source, least, has, rate * self._plain - 1 if rate else None)
             what = f"a match of {offer.match}" if offer.marks else NAMES[offer.source]
             said.append(f"{what}: {need}, has {has:.2f}")
