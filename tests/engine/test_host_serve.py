@@ -84,6 +84,14 @@ class Served:
         return list(frames.read(io.BytesIO(self.out.getvalue()), frames.replies))
 
 
+def finish(served: host.Host, thread: threading.Thread, out: io.BytesIO) -> None:
+    """Let the host come to an answer's end, then quit."""
+    while thread.is_alive() and b"Finished" not in out.getvalue():
+        pass
+    served.quit()
+    thread.join(30)
+
+
 def test_the_end_of_the_stream_closes_the_engine() -> None:
     served = Served()
     reader, writer = os.pipe()
@@ -128,10 +136,7 @@ def test_stop_for_an_answer_is_not_taken_for_the_load_before_it() -> None:
     served.take(Load(config=config()))
     thread = threading.Thread(target=served.work)
     thread.start()
-    while thread.is_alive() and b"Finished" not in out.getvalue():
-        pass
-    served.quit()
-    thread.join(30)
+    finish(served, thread, out)
     last = list(frames.read(io.BytesIO(out.getvalue()), frames.replies))[-1]
     assert isinstance(last, Finished)
     assert last.answer.finish_reason == "cancelled"
@@ -179,10 +184,7 @@ def test_a_study_that_cannot_be_closed_does_not_end_the_host() -> None:
     served.take(Load(config=config()))
     thread = threading.Thread(target=served.work)
     thread.start()
-    while thread.is_alive() and b"Finished" not in out.getvalue():
-        pass
-    served.quit()
-    thread.join(30)
+    finish(served, thread, out)
     assert engine.closed
     assert b"Finished" in out.getvalue()
     assert not any(isinstance(reply, Failed) for reply in frames.read(io.BytesIO(out.getvalue()), frames.replies))
