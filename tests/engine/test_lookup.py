@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.drafters import Mark, Offer
 from engine.drafters.library import ORDER, Library
 from engine.drafters.library_file import LibraryFile
-from engine.drafters.lookup import WORTH, LookupDrafter
+from engine.drafters.lookup import THROWN_OFF, WORTH, LookupDrafter
 from engine.drafters.places import SEPARATOR, GrowingPlaces, SortedPlaces
 from engine.drafters.trail import FRESH, KEPT, LONGEST
 
@@ -107,6 +107,19 @@ def test_after_an_edit_copying_goes_on_near_where_it_was() -> None:
     resumed = offers[11]
     assert resumed is not None
     assert (list(resumed.tokens), resumed.marks[0].match, resumed.marks[0].near) == (text[12:17], 1, True)
+
+
+@pytest.mark.parametrize(("since", "near"), [(THROWN_OFF - 1, True), (THROWN_OFF, False)])
+def test_copying_is_not_looked_for_forever(since: int, near: bool) -> None:
+    text = list(range(100, 200))
+    ids = [*text, *text[:8]]
+    drafter = LookupDrafter(frozenset())
+    drafter.begin(ids, 0)
+    drafter.offer(ids, 5)
+    new = list(range(1000, 1000 + since))
+    resumed = drafter.offer([*ids, *new, text[8 + since]], 5)
+    assert resumed is not None
+    assert resumed.marks[0].near == near
 
 
 def test_what_is_far_from_where_copying_was_is_not_near() -> None:

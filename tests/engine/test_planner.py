@@ -361,3 +361,26 @@ def test_of_all_sources_the_one_that_promises_most_is_taken() -> None:
 def test_only_one_source_that_samples_has_a_part_in_a_round() -> None:
     planner = auto(Costs(GPU.target, {"model": DraftCost(0.5), "exit": DraftCost(0.5, 0.2)}), exit=0.8)
     assert set(draft(planner, Offer("model", 2), Offer("exit", 8)).sources) == {"exit"}
+
+
+def test_after_one_source_that_samples_no_other_is_asked_in_the_round() -> None:
+    planner = auto(Costs(GPU.target, {"model": DraftCost(0.5), "exit": DraftCost(0.5, 0.2)}), exit=0.9)
+    drafting = planner.begin(100, 0)
+    drafting.took(Offer("model", 8), [Proposal(0, row())], 0.5)
+    assert drafting.next([Offer("exit", 8)]) is None
+    assert drafting.next([Offer("model", 8)]) is not None
+
+
+def test_drafts_behind_a_refused_piece_teach_nothing() -> None:
+    """A copy of two of which one was kept, and a token of the draft model behind it."""
+    planner = auto(GPU)
+    drafting = planner.begin(100, 0)
+    copied = lookup(2, 30)
+    drafting.next([copied])
+    drafting.took(copied, [Proposal(0, None), Proposal(1, None)], 0.0)
+    drafting.took(Offer("model", 1), [Proposal(2, row())], 0.5)
+    before = planner._learned.acceptance.sampled("model", True)
+    planner.observe(drafting, [0, 7], 1, 10.0, 0)
+    assert planner._learned.acceptance.sampled("model", True) == before
+    planner.observe(drafting, [0, 1, 7], 2, 10.0, 0)
+    assert planner._learned.acceptance.sampled("model", True) < before
