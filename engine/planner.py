@@ -310,9 +310,8 @@ class Planner:
             self._learn(piece, emitted, accepted)
 
     def _learn(self, piece: Piece, emitted: Sequence[int], accepted: int) -> None:
+        """What stands behind a refused token was not tested: `emitted` ends there."""
         acceptance, source = self._learned.acceptance, piece.offer.source
-        if piece.start > accepted:
-            return
         if piece.offer.marks:
             if piece.start:  # else it was among the first offers
                 acceptance.learn_copied(piece.offer, emitted[piece.start :])
