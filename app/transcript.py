@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.config import Message
+from engine.events import TokenTrace
 from engine.stats import Answer
 
 Ending = Literal["", "stopped", "cut off", "context full", "broken off"]
@@ -26,6 +27,15 @@ class Entry:
     """The engine's record of an answer; None where it broke off."""
     ending: Ending = ""
     """Why an answer is not whole; empty where it is."""
+    id: int | None = None
+    """Its number in the store; None while it has none."""
+    version: int = 1
+    versions: int = 1
+    """Which one it is of so many that stand at its place of the conversation's tree."""
+    trace: tuple[TokenTrace, ...] = ()
+    """Where each token of an answer came from; empty where that was not kept."""
+    attachments: tuple[str, ...] = ()
+    """Names of the files whose text a message carries."""
 
     @classmethod
     def of_answer(cls, answer: Answer) -> "Entry":

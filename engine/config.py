@@ -174,7 +174,17 @@ class Request(Frozen, frozen=True, kw_only=True):
     speculation: Speculation = Speculation()
     max_tokens: int = 1024
     stop: tuple[str, ...] = ()
+    go_on: bool = False
+    """Whether the last message is the beginning of an answer, which is to be continued."""
+    thinking: bool | None = None
+    """What the chat template is told where it can turn thinking on and off; None: nothing."""
+    trace: bool = False
+    """Whether the events with tokens carry each token's chances."""
 
     def __post_init__(self) -> None:
+        _check(
+            not self.go_on or (bool(self.messages) and self.messages[-1].role == "assistant"),
+            "only an answer can be continued: the last message must be one",
+        )
         _check(self.max_tokens >= 0, f"max-tokens must be 0 or more, not {self.max_tokens}")
         _check(all(self.stop), "a stop text must not be empty")

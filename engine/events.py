@@ -39,6 +39,30 @@ class Reading(Event, frozen=True, kw_only=True):
     total: int
 
 
+class Refused(Frozen, frozen=True, kw_only=True):
+    """A drafted token that the target did not keep."""
+
+    text: str
+    target: float
+    """The chance that the target gave it, before temperature and filters."""
+    draft: float | None
+    """The chance that the draft gave it; None where it was copied."""
+
+
+class TokenTrace(Frozen, frozen=True, kw_only=True):
+    """Where one token of an answer came from, and what its chances were."""
+
+    origin: Origin
+    text: str
+    """What the answer's text gained by it; empty inside a character."""
+    target: float
+    """The chance that the target gave it, before temperature and filters."""
+    draft: float | None = None
+    """The chance that the draft gave it; None where it was copied, or is the target's own."""
+    refused: Refused | None = None
+    """The draft in whose place it stands."""
+
+
 class Tokens(Event, frozen=True, kw_only=True):
     """What one round brought: new text (it may be empty while a character or a stop string is open).
 
@@ -49,6 +73,8 @@ class Tokens(Event, frozen=True, kw_only=True):
     text: str
     ids: list[int]
     origins: list[Origin]
+    trace: list[TokenTrace] = []
+    """One for each of the ids where the request wants it, else none."""
 
 
 class Round(Event, frozen=True, kw_only=True):
@@ -64,6 +90,11 @@ class Round(Event, frozen=True, kw_only=True):
     plan: str
     speculation: Speculation
     """The setting in force in this round."""
+    plain_ms: float | None = None
+    """What the tokens that it brought would have taken without drafts, by what single passes cost; None: unknown."""
+    needed: float | None = None
+    observed: float | None = None
+    """As in SpeculationStats, as they stand now."""
 
 
 class Finished(Event, frozen=True, kw_only=True):
