@@ -1,7 +1,7 @@
 """Prompts by kind of text, written for this benchmark, and how long their answers are.
 
-The lengths are such that a run with all kinds takes about a quarter of an hour on two slow cores; where code is edited
-the whole file fits, since that is what a user waits for, and code repeats itself only after a while.
+The lengths are such that a run with all kinds takes about a quarter of an hour on two slow cores; where code is written
+or edited the whole file fits, since that is what a user waits for, and code repeats itself only after a while.
 """
 
 from collections.abc import Mapping
@@ -56,11 +56,11 @@ KINDS: Mapping[str, Kind] = {
         ),
     ),
     "coding": Kind(
-        224,
+        448,
         (
             "Write a Python function that merges overlapping intervals given as pairs, then tests for it with pytest.",
-            "Write a Python class for a queue with a limited size: put, get, peek, len, and an error of its own when "
-            "it is full or empty. Add docstrings.",
+            "Write tests with pytest for this module: one for each method and one for each error. Answer with the test "
+            f"file alone.\n\n```python\n{WORKSHOP}```",
         ),
     ),
     "editing": Kind(
