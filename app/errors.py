@@ -4,7 +4,11 @@ AppError
 ├── UsageError         the command line is wrong (exit code 2)
 ├── SettingsError      a settings file or an environment variable is wrong
 ├── NothingInstalled   there is no model to run
-└── NotEnoughMemory    the models do not fit the memory that is free
+├── NotEnoughMemory    the models do not fit the memory that is free
+├── AttachmentRefused  a file that a message should carry is no text, too large or not there
+├── EditorFailed       the user's editor is not there or failed; the text is as it was
+└── StoreError         the conversations cannot be read or written; nothing of them is lost by it
+    └── StoreDamaged   their file is broken
 """
 
 INTERRUPTED = 130
@@ -29,3 +33,19 @@ class NothingInstalled(AppError):
 
 class NotEnoughMemory(AppError):
     """The models do not fit the memory that is free."""
+
+
+class AttachmentRefused(AppError):
+    """A file cannot go with a message."""
+
+
+class EditorFailed(AppError):
+    """The user's own editor could not be used."""
+
+
+class StoreError(AppError):
+    """The conversations cannot be read or written now, or what is asked for is not among them; nothing is lost."""
+
+
+class StoreDamaged(StoreError):
+    """The file of the conversations is broken, or no such file."""
