@@ -6,6 +6,7 @@ AppError
 ├── NothingInstalled   there is no model to run
 ├── NotEnoughMemory    the models do not fit the memory that is free
 ├── AttachmentRefused  a file that a message should carry is no text, too large or not there
+├── TransferError      a conversation cannot be written to a file of the user's, or read from one
 ├── EditorFailed       the user's editor is not there or failed; the text is as it was
 └── StoreError         the conversations cannot be read or written; nothing of them is lost by it
     └── StoreDamaged   their file is broken
@@ -49,3 +50,7 @@ class StoreError(AppError):
 
 class StoreDamaged(StoreError):
     """The file of the conversations is broken, or no such file."""
+
+
+class TransferError(AppError):
+    """A conversation cannot go into that file, or come out of it."""
