@@ -1,0 +1,246 @@
+"""What the next message is made from: its text, the files with it, and the messages that wait for their turn.
+
+One invariant: what was typed or attached is in exactly one place, the prompt or the line of those that wait, until
+`accept` says that it was taken; nothing else forgets it.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widgets import OptionList, TextArea
+
+from app import attachments
+from app.attachments import Attachment, Draft
+from app.errors import AttachmentRefused
+from app.path_completion import candidates, word_before
+from app.widgets.chips import Chip, Chips, Count
+from app.widgets.path_list import PathList
+from app.widgets.prompt import PAUSE_S, QUIET_S, Prompt, is_blank
+from app.widgets.waiting import Waiting
+
+
+class Composer(Vertical):
+    """The prompt with its files and what waits."""
+
+    BINDINGS = [
+        Binding("ctrl+o", "attach", "Attach", id="prompt.attach", tooltip="Add a text file: its path follows the @"),
+        Binding("escape", "back", "Back", id="prompt.back", show=False, tooltip="Close the list of paths, or take back the message that waits"),
+        Binding("backspace", "drop_last", "Remove file", id="prompt.drop_last", show=False, priority=True, tooltip="At the very beginning: take the last file off"),
+        Binding("enter,tab", "complete", "Take path", id="prompt.complete", show=False, priority=True, tooltip="Take the path that is highlighted"),
+        Binding("down", "step(1)", "Next path", id="prompt.next_path", show=False, priority=True, tooltip="The next path of the list"),
+        Binding("up", "step(-1)", "Path before", id="prompt.path_before", show=False, priority=True, tooltip="The path before in the list"),
+    ]  # fmt: skip
+
+    @dataclass
+    class Submitted(Message):
+        """The user sends this now; it stays here until `accept`."""
+
+        draft: Draft
+
+    @dataclass
+    class Paused(Message):
+        """The next message has changed, and then not for a while."""
+
+        draft: Draft
+
+    busy: reactive[bool] = reactive(False, init=False)
+    """Whether a message that is sent has to wait; those that wait are sent one by one, each time this ends."""
+
+    prompt = getters.query_one(Prompt)
+    chips = getters.query_one(Chips)
+    waiting = getters.query_one(Waiting)
+    paths = getters.query_one(PathList)
+
+    def __init__(self, *, quiet_s: float = QUIET_S, pause_s: float = PAUSE_S, folder: Path | None = None) -> None:
+        """`folder` is where paths begin that are not whole; None takes the current one."""
+        super().__init__()
+        self._quiet_s, self._pause_s, self._folder = quiet_s, pause_s, folder
+
+    def compose(self) -> ComposeResult:
+        """What waits, the files, the paths to choose from, the prompt."""
+        yield Waiting()
+        yield Chips()
+        yield PathList()
+        yield Prompt(quiet_s=self._quiet_s, pause_s=self._pause_s)
+
+    @property
+    def draft(self) -> Draft:
+        """The next message as it stands."""
+        return Draft(self.prompt.text, self.chips.files)
+
+    # Down: what the screen tells it
+
+    async def accept(self, draft: Draft) -> None:
+        """This message was taken: forget it here."""
+        if any(draft is one for one in self.waiting.drafts):
+            self.waiting.drafts = tuple(one for one in self.waiting.drafts if one is not draft)
+        else:
+            await self._forget(draft)
+
+    async def put(self, draft: Draft) -> None:
+        """Hold this message, before what is being typed."""
+        typed = self.prompt.text
+        self.prompt.put(draft.text if is_blank(typed) else f"{draft.text}\n{typed}")
+        await self.chips.add(*draft.files)
+        self.prompt.focus()
+
+    async def clear(self) -> Draft:
+        """Hold nothing, and give what was held: another conversation comes up."""
+        draft = self.draft
+        self.prompt.put("")
+        await self.chips.clear(draft.files)
+        return draft
+
+    def count_by(self, count: Count | None) -> None:
+        """How tokens are counted: None while no model is loaded."""
+        self.chips.count_by(count)
+
+    def remember(self, inputs: Sequence[str]) -> None:
+        """The earlier inputs, newest first."""
+        self.prompt.remember(inputs)
+
+    # Sending and waiting
+
+    @on(Prompt.Submitted)
+    async def _submit(self, event: Prompt.Submitted) -> None:
+        event.stop()
+        draft = Draft(event.text, self.chips.files)
+        if is_blank(event.text) and not draft.files:
+            self.notify("Write something first.", markup=False)
+        elif self.busy or self.waiting.drafts:
+            self.waiting.drafts = (*self.waiting.drafts, draft)
+            await self._forget(draft)
+        else:
+            self.post_message(self.Submitted(draft))
+
+    async def _forget(self, draft: Draft) -> None:
+        self.prompt.accept(draft.text)
+        await self.chips.clear(draft.files)
+
+    def watch_busy(self, busy: bool) -> None:
+        """Send what waits next."""
+        if not busy and self.waiting.drafts:
+            self.post_message(self.Submitted(self.waiting.drafts[0]))
+
+    @on(Waiting.TakenBack)
+    async def take_back(self) -> None:
+        """Give the message that was sent last back to the prompt."""
+        if self.waiting.drafts:
+            *rest, last = self.waiting.drafts
+            self.waiting.drafts = tuple(rest)
+            await self.put(last)
+
+    @on(Prompt.Paused)
+    def _paused(self, event: Prompt.Paused) -> None:
+        event.stop()
+        self.post_message(self.Paused(self.draft))
+
+    @on(Chips.Changed)
+    def _files_changed(self, event: Chips.Changed) -> None:
+        event.stop()
+        self.post_message(self.Paused(self.draft))
+
+    # Files
+
+    def attach(self, *files: Path) -> None:
+        """Read these files and add them to the message; each that cannot be read is refused in one line."""
+        self.run_worker(self._attach(files), group="attach")
+
+    async def _attach(self, files: Sequence[Path]) -> None:
+        read: list[Attachment] = []
+        for file in files:
+            try:
+                read.append(await asyncio.to_thread(attachments.read, file))
+            except AttachmentRefused as error:
+                self.notify(str(error), severity="warning", markup=False)
+        await self.chips.add(*read)
+
+    @on(Prompt.FilesDropped)
+    def _dropped(self, event: Prompt.FilesDropped) -> None:
+        event.stop()
+        self.attach(*event.paths)
+
+    def action_attach(self) -> None:
+        """Begin a path at the cursor."""
+        row, column = self.prompt.cursor_location
+        before = self.prompt.document.get_line(row)[:column]
+        self.prompt.focus()
+        self.prompt.insert("@" if not before or before[-1].isspace() else " @")
+
+    async def action_drop_last(self) -> None:
+        """Take the last file off."""
+        await self.chips.take(*list(self.query(Chip))[-1:])
+
+    # Paths behind an @
+
+    @on(TextArea.SelectionChanged)
+    def _look(self) -> None:
+        """Offer paths for the word before the cursor."""
+        word = self._word()
+        if word is None:
+            self.workers.cancel_group(self, "paths")
+            self.paths.offer([])
+        else:
+            self.run_worker(self._offer(word), group="paths", exclusive=True)
+
+    def _word(self) -> str | None:
+        row, column = self.prompt.cursor_location
+        return word_before(self.prompt.document.get_line(row)[:column]) if self.prompt.selection.is_empty else None
+
+    async def _offer(self, word: str) -> None:
+        folder = self._folder or Path.cwd()
+        self.paths.offer(await asyncio.to_thread(candidates, word, folder))
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.action_complete()
+
+    def action_complete(self) -> None:
+        """Go on into the folder, or attach the file, that is highlighted."""
+        chosen, word = self.paths.chosen, self._word()
+        if chosen is None or word is None:
+            return
+        if chosen.folder:
+            self.prompt.replace_before_cursor(len(word), chosen.word)
+        else:
+            self.prompt.replace_before_cursor(len(word) + 1, "")
+            self.paths.offer([])
+            self.attach(chosen.path)
+        self.prompt.focus()
+
+    def action_step(self, by: int) -> None:
+        """Move in the list of paths."""
+        if by > 0:
+            self.paths.action_cursor_down()
+        else:
+            self.paths.action_cursor_up()
+
+    # Keys
+
+    async def action_back(self) -> None:
+        """Close the list of paths; else take back what waits."""
+        if self.paths.open:
+            self.workers.cancel_group(self, "paths")
+            self.paths.offer([])
+        else:
+            await self.take_back()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that mean something else unless a list is open, a message waits or the cursor is at the beginning."""
+        if action in ("complete", "step"):
+            return self.paths.open and self.prompt.has_focus
+        if action == "back":
+            return self.paths.open or bool(self.waiting.drafts)
+        if action == "drop_last":
+            at_start = self.prompt.has_focus and self.prompt.cursor_location == (0, 0)
+            return at_start and self.prompt.selection.is_empty and bool(self.chips.files)
+        return super().check_action(action, parameters)
