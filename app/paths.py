@@ -54,6 +54,11 @@ def answers_dir() -> Path:
     return data_dir() / "answers"
 
 
+def conversations_file() -> Path:
+    """All conversations."""
+    return data_dir() / "conversations.db"
+
+
 def private_file(path: Path) -> Path:
     """Make an empty file of mode 0600 where there is none; returns it."""
     from models.files import make_private

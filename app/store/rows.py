@@ -1,0 +1,127 @@
+"""Where rows meet records: the one place that knows how an entry, an answer and a trace are written down.
+
+An answer that a later or earlier version wrote, and that cannot be read here, is as if it had no record: its text stays.
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+from app.errors import StoreError
+from app.store.records import Node
+from app.transcript import Ending, Entry
+from engine.events import Origin, Refused, TokenTrace
+from engine.stats import Answer
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+ENTRY = ("role", "text", "ending", "attachments", "answer", "answer_text")
+"""The columns that an entry fills."""
+
+Row = tuple[int, int | None, int, int, int, Literal["user", "assistant"], str, Ending, str, bytes | None, str | None]
+"""Id, parent, created, version, versions, and the columns of ENTRY."""
+
+_Traced = tuple[Origin, str, float, float | None, tuple[str, float, float | None] | None]
+
+
+def stamp(time: datetime) -> int:
+    """A time as the file holds it: microseconds."""
+    return (time - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(stamp: int) -> datetime:
+    """The time of a stamp."""
+    return _EPOCH + timedelta(microseconds=stamp)
+
+
+def clean(text: str) -> str:
+    """The same text with a sign in place of what UTF-8 cannot hold."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def of_entry(entry: Entry) -> tuple[str | bytes | None, ...]:
+    """An entry as the columns of ENTRY; what an answer says is kept once where it is the message's own text."""
+    text, answer, own = clean(entry.text), None, None
+    if entry.answer is not None:
+        said = clean(entry.answer.text)
+        own = None if said == text else said
+        answer = msgspec.json.encode(msgspec.structs.replace(entry.answer, text=""))
+    return (entry.role, text, entry.ending, written([clean(name) for name in entry.attachments]), answer, own)
+
+
+def to_node(row: Row) -> Node:
+    """A node of a row."""
+    number, parent, created, version, versions, role, text, ending, attachments, answer, own = row
+    entry = Entry(
+        role,
+        text,
+        _answer(answer, text if own is None else own),
+        ending,
+        id=number,
+        version=version,
+        versions=versions,
+        attachments=msgspec.json.decode(attachments, type=tuple[str, ...]),
+    )
+    return Node(number, parent, entry, moment(created))
+
+
+def of_trace(trace: Sequence[TokenTrace]) -> bytes:
+    """A trace as bytes; chances keep four digits."""
+    rows = [
+        (
+            token.origin,
+            clean(token.text),
+            _short(token.target),
+            _short(token.draft),
+            token.refused and (clean(token.refused.text), _short(token.refused.target), _short(token.refused.draft)),
+        )
+        for token in trace
+    ]
+    return zlib.compress(msgspec.json.encode(rows))
+
+
+def to_trace(tokens: bytes) -> tuple[TokenTrace, ...]:
+    """The trace that these bytes hold."""
+    try:
+        rows = msgspec.json.decode(zlib.decompress(tokens), type=list[_Traced])
+    except (zlib.error, msgspec.DecodeError) as error:
+        raise StoreError("where the tokens of this answer came from can no longer be read: its text can") from error
+    return tuple(
+        TokenTrace(
+            origin=origin,
+            text=text,
+            target=target,
+            draft=draft,
+            refused=Refused(text=other[0], target=other[1], draft=other[2]) if other else None,
+        )
+        for origin, text, target, draft, other in rows
+    )
+
+
+def written(value: Mapping[str, object] | Sequence[object]) -> str:
+    """JSON; StoreError where it cannot say this."""
+    try:
+        return clean(msgspec.json.encode(value).decode())
+    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        raise StoreError(f"this cannot be kept: {error}") from error
+
+
+def options(text: str) -> dict[str, object]:
+    """The settings that a column holds."""
+    return msgspec.json.decode(text, type=dict[str, object])
+
+
+def _answer(record: bytes | None, text: str) -> Answer | None:
+    if record is None:
+        return None
+    try:
+        return msgspec.structs.replace(msgspec.json.decode(record, type=Answer), text=text)
+    except msgspec.DecodeError:
+        return None
+
+
+def _short(chance: float | None) -> float | None:
+    return None if chance is None else float(f"{chance:.4g}")
