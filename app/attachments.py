@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from app import paths
+from app.cells import one_line
 from app.errors import AttachmentRefused
 from engine.detokenize import sanitize
 
@@ -85,7 +86,7 @@ def split(message: str, names: Sequence[str]) -> tuple[str, tuple[Attachment, ..
 
 def read(path: Path) -> Attachment:
     """A file as text; AttachmentRefused says in one line why it cannot be."""
-    name = one_line(path.name)
+    name = shown(path.name)
     try:
         about = path.stat()
         if stat.S_ISDIR(about.st_mode):
@@ -95,7 +96,7 @@ def read(path: Path) -> Attachment:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        raise AttachmentRefused(f"there is no file {one_line(str(path))}") from error
+        raise AttachmentRefused(f"there is no file {shown(str(path))}") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "no such name"
         raise AttachmentRefused(f"{name} cannot be read ({reason}): check its rights") from error
@@ -122,9 +123,9 @@ def plain_lines(text: str) -> str:
     return sanitize(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def one_line(name: str) -> str:
+def shown(name: str) -> str:
     """A name of a file as one line that can be shown, whatever it is made of."""
-    return sanitize(paths.shown(name)).replace("\n", "␊").replace("\t", "␉")
+    return one_line(paths.shown(name))
 
 
 def dropped(text: str) -> tuple[Path, ...]:

@@ -56,6 +56,13 @@ def read_environment(environment: Mapping[str, str]) -> Settings:
     return _layer("the environment", given)
 
 
+def value(name: str, said: object) -> object:
+    """One setting from text or JSON, checked; SettingsError says in one line why it cannot be."""
+    found = _converted(name, name, said)
+    _checked(name, {name: found})
+    return found
+
+
 def _layer(source: str, values: Iterable[tuple[str, str, object]]) -> Settings:
     """Settings of (place, name, value)."""
     said: dict[str, object] = {}

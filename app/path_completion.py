@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from app.attachments import one_line
+from app.attachments import shown
 
 SCANNED = 5000
 """Names of a folder that are looked at."""
@@ -30,7 +30,7 @@ class Candidate:
     @property
     def shown(self) -> str:
         """Its name as one line."""
-        return one_line(self.path.name) + ("/" if self.folder else "")
+        return shown(self.path.name) + ("/" if self.folder else "")
 
 
 def word_before(line: str) -> str | None:

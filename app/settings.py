@@ -52,6 +52,24 @@ LOADING = (
 )
 """Settings of how a model is loaded, which say nothing to the demo."""
 
+Thinking = Literal["auto", "on", "off"]
+Bell = Literal["off", "sound", "notice"]
+
+
+@dataclass(frozen=True)
+class Window:
+    """How the window looks and what it does by itself."""
+
+    theme: str = "paceline-dark"
+    """Its colours, by the name of a theme."""
+    bell: Bell = "off"
+    """How it says that an answer has ended."""
+    idle_unload: int = 30
+    """Minutes without use after which the models' memory is given back; 0 is never."""
+    colour_tokens: bool = False
+    """Whether tokens are coloured by where they came from."""
+
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -117,6 +135,16 @@ class Settings:
     """false keeps nothing of what is said on the disk, and reads nothing of it; default: true."""
     exit_layers: str | None = None
     """How many of the target's first layers draft for the rest (torch engine): auto measures it; default: off."""
+    thinking: Thinking | None = None
+    """Whether a model that can think first is told to: on or off; default: auto, which leaves it to the model."""
+    theme: str | None = None
+    """The window's colours, by the name of a theme; default: paceline-dark."""
+    bell: Bell | None = None
+    """How the window says that an answer has ended: sound, or notice (of the terminal's); default: off."""
+    idle_unload: int | None = None
+    """Minutes without use after which the window gives the models' memory back, 0 never; default: 30."""
+    colour_tokens: bool | None = None
+    """Colour the tokens of answers in the window by where they came from; default: false."""
 
     def over(self, lower: "Settings") -> "Settings":
         """These settings where they say something, `lower` elsewhere; a choice of models replaces all of it."""
@@ -149,6 +177,11 @@ class Settings:
             raise ConfigError(f"spec must be auto, off or a length from 1 to 64, not {self.spec!r}") from error
 
     @property
+    def window(self) -> Window:
+        """How the window is to be."""
+        return dataclasses.replace(Window(), **_said({field.name: getattr(self, field.name) for field in fields(Window)}))
+
+    @property
     def early_exit(self) -> int | None:
         """How many layers draft, 0 to be measured, None for none; ConfigError where it is neither off, auto nor so."""
         if self.exit_layers in (None, "off"):
@@ -162,8 +195,10 @@ class Settings:
     def request(self, messages: tuple[Message, ...]) -> Request:
         """A conversation to answer with these settings, the system's message first."""
         system = (Message(role="system", content=self.system),) if self.system else ()
+        thinking = {"on": True, "off": False}.get(self.thinking or "auto")
+        said = _said({"max_tokens": self.max_tokens, "stop": self.stop, "thinking": thinking})
         request = Request(messages=(*system, *messages), sampling=self.sampling, speculation=self.speculation)
-        return replace(request, **_said({"max_tokens": self.max_tokens, "stop": self.stop}))
+        return replace(request, **said)
 
     def engine_config(self, target: Path) -> EngineConfig:
         """How to load this file or folder, with no draft; ConfigError where a value is out of range."""
@@ -181,6 +216,8 @@ class Settings:
         """Raise ConfigError or UsageError where a value is out of range or two exclude each other."""
         self.request(())
         self.engine_config(Path())
+        if self.idle_unload is not None and self.idle_unload < 0:
+            raise UsageError(f"idle-unload must be 0 (never) or more minutes, not {self.idle_unload}")
         for name in ("pair", "target", "draft"):
             if (value := getattr(self, name)) is not None and not value.strip():
                 raise UsageError(f"{name} must not be empty: name a model, or leave it out")

@@ -113,11 +113,14 @@ class Composer(Vertical):
     async def _submit(self, event: Prompt.Submitted) -> None:
         event.stop()
         draft = Draft(event.text, self.chips.files)
-        if is_blank(event.text) and not draft.files:
-            self.notify("Write something first.", markup=False)
-        elif self.busy or self.waiting.drafts:
+        blank = is_blank(event.text) and not draft.files
+        if not blank and (self.busy or self.waiting.drafts):
             self.waiting.drafts = (*self.waiting.drafts, draft)
             await self._forget(draft)
+        if self.waiting.drafts:
+            self.watch_busy(self.busy)
+        elif blank:
+            self.notify("Write something first.", markup=False)
         else:
             self.post_message(self.Submitted(draft))
 
@@ -173,7 +176,7 @@ class Composer(Vertical):
         row, column = self.prompt.cursor_location
         before = self.prompt.document.get_line(row)[:column]
         self.prompt.focus()
-        self.prompt.insert("@" if not before or before[-1].isspace() else " @")
+        self.prompt.replace_before_cursor(0, "@" if not before or before[-1].isspace() else " @")
 
     async def action_drop_last(self) -> None:
         """Take the last file off."""

@@ -1,25 +1,38 @@
 """The prompt: what sends, what breaks a line, and that no paste sends itself."""
 
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from app.widgets.prompt import Prompt, is_blank, plain_lines
+from app.widgets.prompt import Prompt, is_blank
+from app.widgets.recall import Recall
 from tests.app.fakes_shelf import until
 
 
 class PromptApp(App[None]):
-    def __init__(self, quiet_s: float = 0.0) -> None:
+    def __init__(self, quiet_s: float = 0.0, pause_s: float = 0.0) -> None:
         super().__init__()
         self.sent: list[str] = []
-        self._quiet_s = quiet_s
+        self.paused: list[str] = []
+        self._quiet_s, self._pause_s = quiet_s, pause_s
 
     def compose(self) -> ComposeResult:
-        yield Prompt(quiet_s=self._quiet_s)
+        yield Prompt(quiet_s=self._quiet_s, pause_s=self._pause_s)
 
     def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         self.sent.append(event.text)
         self.query_one(Prompt).accept(event.text)
+
+    def on_prompt_paused(self, event: Prompt.Paused) -> None:
+        self.paused.append(event.text)
 
 
 async def paste(pilot: Pilot[None], text: str) -> None:
@@ -127,10 +140,157 @@ async def test_what_the_program_copied_is_pasted_as_plain_lines() -> None:
         assert app.query_one(Prompt).text == "x\ny"
 
 
-def test_line_ends_and_control_characters() -> None:
-    assert plain_lines("a\r\n\r\nb\rc\tд\x9b2J") == "a\n\nb\nc\tд␦2J"
-
-
 def test_blank() -> None:
     assert all(is_blank(text) for text in ("", " \t\n", "\u200b", "\ufeff \u2060\u200d"))
     assert not is_blank("\u200bx")
+
+
+async def test_earlier_inputs_come_back_and_what_was_typed_too() -> None:
+    app = PromptApp()
+    async with app.run_test() as pilot:
+        prompt = app.query_one(Prompt)
+        prompt.remember(["second\nline", "first"])
+        await pilot.press("n", "e", "w")
+        seen = [prompt.text]
+        for _ in range(3):
+            await pilot.press("up")
+            seen.append(prompt.text)
+        assert seen == ["new", "second\nline", "first", "first"]
+        await pilot.press("end", "X", "down")
+        assert prompt.text == "second\nline"
+        await pilot.press("down")
+        assert prompt.text == "new"
+        await pilot.press("down", "up", "up")
+        assert prompt.text == "firstX"
+
+
+async def test_arrows_move_inside_a_text_before_they_leave_it() -> None:
+    app = PromptApp()
+    async with app.run_test(size=(20, 24)) as pilot:
+        prompt = app.query_one(Prompt)
+        prompt.remember(["old"])
+        prompt.put("日本語 " * 8)  # wraps
+        assert prompt.wrapped_document.height > 2
+        await pilot.press("up")
+        assert prompt.text != "old"
+        await pilot.press(*["up"] * prompt.wrapped_document.height)
+        assert prompt.text == "old"
+        await pilot.press("down")
+        assert prompt.text == "日本語 " * 8
+        await pilot.press("shift+up")
+        assert prompt.selected_text
+
+
+async def test_what_was_sent_is_the_last_input() -> None:
+    app = PromptApp()
+    async with app.run_test() as pilot:
+        for text in ("a", "b", "b"):
+            await pilot.press(text, "enter")
+            await until(pilot, lambda: app.query_one(Prompt).text == "")
+        await pilot.press("up", "up", "up")
+        assert app.query_one(Prompt).text == "a"
+        await pilot.press("down", "down")
+        assert app.query_one(Prompt).text == ""
+
+
+@given(st.lists(st.sampled_from(["older", "newer", "write"]), max_size=30), st.lists(st.text(), max_size=4))
+def test_nothing_that_was_typed_is_lost_on_the_way(steps: list[str], inputs: list[str]) -> None:
+    recall, at, held = Recall(inputs), 0, {0: ""}
+    text = ""
+    for number, step in enumerate(steps):
+        if step == "write":
+            text = held[at] = f"{text}{number}"
+            continue
+        found = recall.older(text) if step == "older" else recall.newer(text)
+        to = at + (1 if step == "older" else -1)
+        if not 0 <= to <= len(inputs):
+            assert found is None
+            continue
+        at = to
+        assert found == held.get(at, inputs[at - 1] if at else "")
+        text = found
+
+
+async def test_a_pause_is_told_once_with_all_that_was_typed() -> None:
+    app = PromptApp(pause_s=0.01)
+    async with app.run_test() as pilot:
+        await pilot.press("a", "b", "c")
+        await until(pilot, lambda: app.paused and app.paused[-1] == "abc")
+        count = len(app.paused)
+        await pilot.press("left")
+        await pilot.pause(0.02)
+        assert len(app.paused) == count
+        await pilot.press("enter")
+        await until(pilot, lambda: app.paused[-1] == "")
+
+
+class EditorApp(PromptApp):
+    """An app whose terminal can be lent."""
+
+    suspended = 0
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        self.suspended += 1
+        yield
+        self.suspended += 1  # what an error in the block would keep from being done
+
+
+def editor(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    monkeypatch.setenv("VISUAL", shlex.join([sys.executable, "-c", f"import sys; path = sys.argv[-1]; {code}"]))
+
+
+async def test_the_users_editor_is_one_edit(monkeypatch: pytest.MonkeyPatch) -> None:
+    editor(monkeypatch, "text = open(path).read(); open(path, 'w').write(text + '\\r\\n\\x1b[2Jעברית')")
+    app = EditorApp()
+    async with app.run_test() as pilot:
+        prompt = app.query_one(Prompt)
+        await pilot.press("a", "ctrl+g")
+        assert prompt.text == "a\n␛[2Jעברית"
+        assert app.suspended == 2
+        assert prompt.cursor_location == prompt.document.end
+        await pilot.press("ctrl+z")
+        assert prompt.text == "a"
+
+
+@pytest.mark.parametrize("code", ["sys.exit(1)", "open(path, 'wb').write(b'\\xff')"])
+async def test_a_failing_editor_loses_nothing_and_gives_the_terminal_back(
+    monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    editor(monkeypatch, code)
+    app = EditorApp()
+    async with app.run_test() as pilot:
+        await pilot.press("a", "ctrl+g")
+        assert app.query_one(Prompt).text == "a"
+        assert app.suspended == 2
+        assert len(app._notifications) == 1
+
+
+async def test_no_editor_and_no_terminal_to_lend_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    app = PromptApp()
+    async with app.run_test() as pilot:
+        await pilot.press("a", "ctrl+g")
+        editor(monkeypatch, "pass")
+        await pilot.press("ctrl+g")
+        assert app.query_one(Prompt).text == "a"
+        said = [notification.message for notification in app._notifications]
+        assert [message.split(":")[0] for message in said] == [
+            "no editor is set", "This terminal cannot be lent to an editor.",
+        ]  # fmt: skip
+
+
+async def test_input_methods_and_right_to_left_text() -> None:
+    """An input method commits a whole word at once, as one key or as a burst of them."""
+    app = PromptApp(quiet_s=0.02)
+    async with app.run_test() as pilot:
+        prompt = app.query_one(Prompt)
+        burst(app, "日本語שלום")
+        key = events.Key("한글", "한글")
+        prompt.post_message(key)
+        await until(pilot, lambda: prompt.text.endswith("한글"))
+        assert prompt.text == "日本語שלום한글"
+        assert prompt.cursor_screen_offset.x - prompt.content_region.x == 6 + 4 + 4
+        await pilot.press("backspace", "left", "backspace")
+        assert prompt.text == "日本語שלו한"
