@@ -44,6 +44,8 @@ class SettingRow(Horizontal):
     def __init__(self, name: str, label: str, note: str, default: str, value: str, choices: Choices = ()) -> None:
         super().__init__(id=f"row-{name}")
         self.setting = name
+        if choices and value and value not in dict(choices):
+            choices = (*choices, (value, value))
         self._label, self._note, self._default, self._choices = label, note, default, choices
         self._text = value
         self.error = ""
