@@ -21,7 +21,20 @@ nothing that it says.
 
 Without a command, the chat opens.  PACELINE_HOME moves everything that the program keeps; PACELINE_OFFLINE=1 forbids
 any connection.  --debug, anywhere, writes what went wrong to the log."""
-FLAGS = {"--debug", "--demo", "--help", "--history", "--json", "--lookup-only", "--sabotage", "--stdin", "--version"}
+FLAGS = {
+    "--colour-tokens",
+    "--continue",
+    "--debug",
+    "--demo",
+    "--help",
+    "--history",
+    "--install",
+    "--json",
+    "--lookup-only",
+    "--sabotage",
+    "--stdin",
+    "--version",
+}
 """Options without a value."""
 COMMANDS = {
     "ask": ("app.commands.ask:ask", "Answer a prompt on stdout, as it comes."),
@@ -30,6 +43,7 @@ COMMANDS = {
     "bench": ("app.commands.bench:bench", "Measure how much faster answers come with drafts, by kind of text."),
     "prove": ("app.commands.prove:prove", "Test on this machine that drafting changes nothing that the model says."),
     "tune": ("app.commands.tune:tune", "Make cheaper drafts for this machine; nothing that the model says changes."),
+    "completion": ("app.commands.completion:completion", "Have the shell complete commands and options."),
     "doctor": ("app.commands.doctor:doctor", "Say whether a chat can start here, and what to do where it cannot."),
 }
 """Where each command stands, and its line in the help, for which none of them is imported."""

@@ -9,7 +9,8 @@ AppError
 ├── TransferError      a conversation cannot be written to a file of the user's, or read from one
 ├── EditorFailed       the user's editor is not there or failed; the text is as it was
 └── StoreError         the conversations cannot be read or written; nothing of them is lost by it
-    └── StoreDamaged   their file is broken
+    ├── StoreDamaged   their file is broken
+    └── NotStored      what is asked for is not among them
 """
 
 INTERRUPTED = 130
@@ -45,11 +46,15 @@ class EditorFailed(AppError):
 
 
 class StoreError(AppError):
-    """The conversations cannot be read or written now, or what is asked for is not among them; nothing is lost."""
+    """The conversations cannot be read or written now; nothing of them is lost by it."""
 
 
 class StoreDamaged(StoreError):
     """The file of the conversations is broken, or no such file."""
+
+
+class NotStored(StoreError):
+    """A conversation or a message was deleted, or never there."""
 
 
 class TransferError(AppError):

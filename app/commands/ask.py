@@ -2,6 +2,8 @@
 
 import asyncio
 import sys
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +16,17 @@ from app.paths import models_dir
 from app.settings import Settings
 from engine.errors import EmptyPrompt
 
+
+@dataclass(frozen=True, kw_only=True)
+class Onward:
+    """What to go on with."""
+
+    continue_: bool = False
+    """Go on with the latest conversation, in its settings and with its system prompt."""
+    conversation: int | None = None
+    """Go on with the conversation of this number; one that is not there names the latest."""
+
+
 SETTINGS = Annotated[Settings | None, Parameter(name="*")]
 
 
@@ -24,9 +37,12 @@ def ask(
     stdin: bool = False,
     turns: Path | None = None,
     json: bool = False,
+    onward: Annotated[Onward | None, Parameter(name="*")] = None,
     options: SETTINGS = None,
 ) -> int:
     """Answer a prompt on stdout, as it comes.
+
+    The conversation is kept, as those of the window are: --continue goes on with it.  --history=false keeps nothing.
 
     Parameters
     ----------
@@ -39,19 +55,23 @@ def ask(
     json
         Print one JSON object an answer, a line each, and nothing else.
     """
-    settings = layers.load(options or Settings())
+    said = options or Settings()
+    settings = layers.load(said)
     if turns and (prompt is not None or stdin):
         raise UsageError("--turns takes the place of a prompt: leave one of them out")
     spoken = _turns(turns) if turns else [whole_prompt(prompt, stdin)]
     from app.choice import choose, measured_idle, with_answers
     from app.commands.asking import Asking
+    from app.commands.talk import open_talk
     from app.output import output
     from models.library import Library
 
     choice = with_answers(choose(settings, Library(models_dir()), require_draft=True), settings)
     if not settings.sampling.greedy:
         choice = measured_idle(choice)
-    return asyncio.run(Asking(settings, choice, output(json)).run(spoken))
+    onward = onward or Onward()
+    with closing(open_talk(settings, said, onward.continue_, onward.conversation)) as talk:
+        return asyncio.run(Asking(talk, choice, output(json)).run(spoken))
 
 
 def whole_prompt(prompt: str | None, stdin: bool) -> str:

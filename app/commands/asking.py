@@ -9,14 +9,13 @@ from pathlib import Path
 
 from app import paths
 from app.choice import Choice
+from app.commands.talk import Talk
 from app.errors import INTERRUPTED
 from app.output import CLEAR, Output, styled
-from app.settings import Settings
 from engine.client import EngineClient
-from engine.config import Message
+from engine.config import Request
 from engine.detokenize import sanitize
 from engine.events import Finished, Loading, Tokens
-from engine.stats import Answer
 
 Starter = Callable[[Path], Awaitable[EngineClient]]
 
@@ -24,8 +23,8 @@ Starter = Callable[[Path], Awaitable[EngineClient]]
 class Asking:
     """Answers turns one after the other."""
 
-    def __init__(self, settings: Settings, choice: Choice, out: Output, start: Starter = EngineClient.start) -> None:
-        self._settings, self._choice, self._out, self._start = settings, choice, out, start
+    def __init__(self, talk: Talk, choice: Choice, out: Output, start: Starter = EngineClient.start) -> None:
+        self._talk, self._choice, self._out, self._start = talk, choice, out, start
         self._told: set[str] = set()
         self._interrupted = asyncio.Event()
         self._answering = False
@@ -58,27 +57,26 @@ class Asking:
 
     async def _answer_all(self, client: EngineClient, turns: list[str]) -> None:
         self._answering = True
-        messages: list[Message] = []
         stopping = asyncio.create_task(self._stop(client))
         try:
             for turn in turns:
-                messages.append(Message(role="user", content=turn))
-                answer = await self._answer(client, tuple(messages))
-                messages.append(Message(role="assistant", content=answer.text, ids=tuple(answer.ids)))
+                await self._answer(client, self._talk.ask(turn))
                 if self._interrupted.is_set():
                     break
         finally:
             stopping.cancel()
 
-    async def _answer(self, client: EngineClient, messages: tuple[Message, ...]) -> Answer:
-        async with aclosing(client.answer(self._settings.request(messages))) as events:
+    async def _answer(self, client: EngineClient, request: Request) -> None:
+        async with aclosing(client.answer(request)) as events:
             async for event in events:
                 if isinstance(event, Tokens):
                     self._out.text(event.text)
+                    self._talk.hear(event.text)
                 elif isinstance(event, Finished):
+                    self._talk.end(event.answer)
                     self._out.end(event.answer)
                     self._tell(event.answer.notes)
-                    return event.answer
+                    return
         raise AssertionError("an answer ends with Finished or an error")
 
     async def _stop(self, client: EngineClient) -> None:

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 
-from app.errors import StoreError
+from app.errors import NotStored, StoreError
 from app.store import rows, search, tree
 from app.store.records import Conversation, Summary, Tree
 from app.store.titles import title_of
@@ -12,9 +12,10 @@ from app.transcript import Entry
 from engine.events import TokenTrace
 
 _DEPTH = "SELECT depth FROM message WHERE conversation = c.id ORDER BY used DESC LIMIT 1"
-_SUMMARIES = f"""
-SELECT id, title, changed, pinned, coalesce(({_DEPTH}), 0) FROM conversation c
-WHERE deleted IS NULL AND (pinned, changed, id) < (?, ?, ?) ORDER BY pinned DESC, changed DESC, id DESC LIMIT ?"""
+_LISTED = f"SELECT id, title, changed, pinned, coalesce(({_DEPTH}), 0) FROM conversation c WHERE deleted IS NULL"
+_SUMMARIES = f"{_LISTED} AND (pinned, changed, id) < (?, ?, ?) ORDER BY pinned DESC, changed DESC, id DESC LIMIT ?"
+_SAID_IN = "EXISTS (SELECT 1 FROM message WHERE conversation = c.id)"
+_RECENT = f"{_LISTED} AND {_SAID_IN} ORDER BY changed DESC, id DESC LIMIT ?"
 _BEFORE_ALL = (2, 0, 0)
 
 
@@ -22,7 +23,7 @@ def create(connection: sqlite3.Connection, system: str, options: Mapping[str, ob
     """Begin one; its number."""
     number = connection.execute(
         "INSERT INTO conversation (system, options, created, changed) VALUES (?, ?, ?, ?)",
-        (rows.clean(system), rows.written(options), now, now),
+        (rows.clean(system), rows.written(dict(options)), now, now),
     ).lastrowid
     assert number is not None
     return number
@@ -31,8 +32,12 @@ def create(connection: sqlite3.Connection, system: str, options: Mapping[str, ob
 def summaries(connection: sqlite3.Connection, limit: int, before: Summary | None) -> list[Summary]:
     """Pinned ones first, then the newest, those after `before`."""
     after = (before.pinned, rows.stamp(before.changed), before.id) if before else _BEFORE_ALL
-    found = connection.execute(_SUMMARIES, (*after, limit))
-    return [Summary(id, title, rows.moment(at), bool(pinned), length) for id, title, at, pinned, length in found]
+    return _summaries(connection, _SUMMARIES, (*after, limit))
+
+
+def recent(connection: sqlite3.Connection, limit: int) -> list[Summary]:
+    """Those in which something was said, the newest first, whatever is pinned."""
+    return _summaries(connection, _RECENT, (limit,))
 
 
 def fetch(connection: sqlite3.Connection, conversation: int) -> Conversation:
@@ -51,7 +56,7 @@ def change(connection: sqlite3.Connection, conversation: int, values: Mapping[st
     """Set columns of one."""
     places = ", ".join(f"{column} = ?" for column in values)
     changed = connection.execute(
-        f"UPDATE conversation SET {places} WHERE id = ? AND deleted IS NULL",  # noqa: S608: names of our own columns
+        f"UPDATE conversation SET {places} WHERE id = ? AND deleted IS NULL",
         (*values.values(), conversation),
     )
     if not changed.rowcount:
@@ -130,7 +135,7 @@ def plant(connection: sqlite3.Connection, grown: Tree, now: int) -> int:
     conversation = create(connection, grown.system, grown.options, begun)
     numbers: dict[int, int] = {}
     for node in grown.nodes:
-        if node.parent is not None and node.parent not in numbers or node.id in numbers:
+        if node.id in numbers or (node.parent is not None and node.parent not in numbers):
             raise StoreError(f"message {node.id} stands before the one that it follows, or twice: nothing was taken in")
         parent = None if node.parent is None else numbers[node.parent]
         numbers[node.id] = say(connection, conversation, parent, node.entry, rows.stamp(node.created))
@@ -141,6 +146,11 @@ def plant(connection: sqlite3.Connection, grown: Tree, now: int) -> int:
     return conversation
 
 
+def _summaries(connection: sqlite3.Connection, query: str, values: tuple[int, ...]) -> list[Summary]:
+    found = connection.execute(query, values)
+    return [Summary(id, title, rows.moment(at), bool(pinned), length) for id, title, at, pinned, length in found]
+
+
 def _keep(connection: sqlite3.Connection, message: int, entry: Entry) -> None:
     """What is kept beside the text: its terms, and the trace where there is one."""
     search.keep_message(connection, message, entry.text)
@@ -148,5 +158,5 @@ def _keep(connection: sqlite3.Connection, message: int, entry: Entry) -> None:
         connection.execute("INSERT OR REPLACE INTO trace VALUES (?, ?)", (message, rows.of_trace(entry.trace)))
 
 
-def _unknown(conversation: int) -> StoreError:
-    return StoreError(f"there is no conversation {conversation}: it was deleted, or never there")
+def _unknown(conversation: int) -> NotStored:
+    return NotStored(f"there is no conversation {conversation}: it was deleted, or never there")

@@ -36,7 +36,9 @@ class Database:
         with _told(name):
             if path:
                 _made(path)
-            connection = sqlite3.connect(path or ":memory:", timeout=wait, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(
+                path or ":memory:", timeout=wait, isolation_level=None, check_same_thread=False
+            )
             try:
                 _log_ahead(connection, wait)
                 for pragma in PRAGMAS:
@@ -72,8 +74,8 @@ class Database:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         with self._lock, _told(self._name):
-            self._connection.execute(begin)
             try:
+                self._connection.execute(begin)
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:

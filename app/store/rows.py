@@ -1,10 +1,11 @@
 """Where rows meet records: the one place that knows how an entry, an answer and a trace are written down.
 
-An answer that a later or earlier version wrote, and that cannot be read here, is as if it had no record: its text stays.
+An answer whose record another version wrote and that cannot be read here is as if it had none: its text stays.
 """
 
+import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -58,7 +59,7 @@ def to_node(row: Row) -> Node:
     entry = Entry(
         role,
         text,
-        _answer(answer, text if own is None else own),
+        to_answer(answer, text if own is None else own),
         ending,
         id=number,
         version=version,
@@ -66,6 +67,15 @@ def to_node(row: Row) -> Node:
         attachments=msgspec.json.decode(attachments, type=tuple[str, ...]),
     )
     return Node(number, parent, entry, moment(created))
+
+
+def to_answer(record: bytes | None, text: str | None = None) -> Answer | None:
+    """The record of an answer, with a text in place of its own; None where there is none that can be read."""
+    try:
+        answer = msgspec.json.decode(record, type=Answer | None) if record else None
+    except msgspec.DecodeError:
+        return None
+    return answer if answer is None or text is None else msgspec.structs.replace(answer, text=text)
 
 
 def of_trace(trace: Sequence[TokenTrace]) -> bytes:
@@ -101,26 +111,17 @@ def to_trace(tokens: bytes) -> tuple[TokenTrace, ...]:
     )
 
 
-def written(value: Mapping[str, object] | Sequence[object]) -> str:
+def written(value: dict[str, object] | list[str]) -> str:
     """JSON; StoreError where it cannot say this."""
     try:
-        return clean(msgspec.json.encode(value).decode())
-    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        return clean(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"this cannot be kept: {error}") from error
 
 
 def options(text: str) -> dict[str, object]:
     """The settings that a column holds."""
     return msgspec.json.decode(text, type=dict[str, object])
-
-
-def _answer(record: bytes | None, text: str) -> Answer | None:
-    if record is None:
-        return None
-    try:
-        return msgspec.structs.replace(msgspec.json.decode(record, type=Answer), text=text)
-    except msgspec.DecodeError:
-        return None
 
 
 def _short(chance: float | None) -> float | None:

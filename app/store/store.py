@@ -51,6 +51,11 @@ class Store:
         with self._database.reading() as connection:
             return conversations.summaries(connection, limit, before)
 
+    def recent(self, limit: int) -> list[Summary]:
+        """Those in which something was said, the newest first, whatever is pinned."""
+        with self._database.reading() as connection:
+            return conversations.recent(connection, limit)
+
     def get(self, conversation: int) -> Conversation:
         """A conversation with the branch in use."""
         with self._database.reading() as connection:
@@ -97,7 +102,7 @@ class Store:
     def set_options(self, conversation: int, options: Mapping[str, object]) -> None:
         """Change its settings; StoreError where JSON cannot say them."""
         with self._database.writing() as connection:
-            conversations.change(connection, conversation, {"options": rows.written(options)})
+            conversations.change(connection, conversation, {"options": rows.written(dict(options))})
 
     def set_unsent(self, conversation: int | None, text: str) -> None:
         """Keep what stands in its prompt; None: in the prompt of a conversation that has not begun."""
@@ -171,7 +176,7 @@ class Store:
     def save_preset(self, name: str, system: str, options: Mapping[str, object]) -> None:
         """Keep a system prompt and settings under a name, in the place of what had it."""
         with self._database.writing() as connection:
-            desk.save_preset(connection, name, system, rows.written(options))
+            desk.save_preset(connection, name, system, rows.written(dict(options)))
 
     def delete_preset(self, name: str) -> None:
         """Delete a preset, if there is one of this name."""

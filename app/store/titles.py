@@ -18,6 +18,5 @@ def title_of(entry: Entry) -> str:
         return line
     room = WIDTH - 1
     fits = sum(1 for cells in accumulate(map(cell_len, line[:WIDTH])) if cells <= room)
-    cut = line[:fits]
-    blank = cut.rfind(" ")
-    return (cut[:blank] if blank > room // 2 else cut).rstrip() + "…"
+    blank = line.rfind(" ", 0, fits + 1)
+    return line[: blank if blank > room // 2 else fits] + "…"

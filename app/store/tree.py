@@ -6,7 +6,7 @@ gets a new one, so the greatest `used` below any message is that of the leaf tha
 
 import sqlite3
 
-from app.errors import StoreError
+from app.errors import NotStored
 from app.store.records import Node
 from app.store.rows import ENTRY, of_entry, to_node
 from app.transcript import Entry
@@ -66,7 +66,7 @@ def insert(connection: sqlite3.Connection, conversation: int, parent: int | None
             "SELECT depth FROM message WHERE id = ? AND conversation = ?", (parent, conversation)
         ).fetchone()
         if above is None:
-            raise StoreError(f"there is no message {parent} in conversation {conversation}: nothing can follow it")
+            raise NotStored(f"there is no message {parent} in conversation {conversation}: nothing can follow it")
         depth = above[0] + 1
     place = (conversation, parent, depth, created, conversation, *of_entry(entry))
     columns = f"conversation, parent, depth, created, used, {', '.join(ENTRY)}"
@@ -80,7 +80,7 @@ def take(connection: sqlite3.Connection, conversation: int, number: int) -> None
     """Bring the branch of this message into use, down to the leaf that was in use there last."""
     below = connection.execute(_BELOW, (number, conversation)).fetchone()
     if below is None:
-        raise StoreError(f"there is no message {number} in conversation {conversation}: choose another one")
+        raise NotStored(f"there is no message {number} in conversation {conversation}: choose another one")
     connection.execute(f"UPDATE message SET used = {_NEXT} WHERE id = ?", (conversation, below[0]))
 
 
@@ -98,7 +98,7 @@ def replace(connection: sqlite3.Connection, number: int, entry: Entry) -> int:
     """Put an entry in a message's place; the number of its conversation."""
     columns = ", ".join(f"{column} = ?" for column in ENTRY)
     found = connection.execute(
-        f"UPDATE message SET {columns} WHERE id = ? RETURNING conversation",  # noqa: S608: names of our own columns
+        f"UPDATE message SET {columns} WHERE id = ? RETURNING conversation",
         (*of_entry(entry), number),
     ).fetchone()
     if found is None:
@@ -106,5 +106,5 @@ def replace(connection: sqlite3.Connection, number: int, entry: Entry) -> int:
     return int(found[0])
 
 
-def _unknown(number: int) -> StoreError:
-    return StoreError(f"there is no message {number}: it was deleted, or never there")
+def _unknown(number: int) -> NotStored:
+    return NotStored(f"there is no message {number}: it was deleted, or never there")

@@ -80,7 +80,7 @@ class Query:
         begin = 0
         if found:
             best = max(found, key=lambda at: len({x.word for x in found if 0 <= x.start - at.start < width * 2 // 3}))
-            begin = _word_start(line, best.start - width // 4, best.start)
+            begin = _word_start(line, min(best.start - width // 4, len(line) - width), best.start)
         end = begin + width
         head, tail = "…" if begin else "", "…" if end < len(line) else ""
         shift = len(head) - begin

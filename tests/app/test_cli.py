@@ -201,12 +201,16 @@ def test_a_hyphen_that_is_a_value_is_left_alone(home: Path) -> None:
 def test_all_options_without_a_value_are_known() -> None:
     from typing import get_type_hints
 
-    from app.commands import ask, bench, compare, doctor, models, prove
+    from app.commands import ask, bench, compare, completion, doctor, models, prove
 
-    told = (Settings, ask.ask, bench.Asked, compare.compare, doctor.doctor, models.list_models, prove.prove)
+    commands = (ask.ask, compare.compare, completion.completion, doctor.doctor, models.list_models, prove.prove)
+    told = (Settings, ask.Onward, bench.Asked, *commands)
     hints = [get_type_hints(one) for one in told]
     flags = {
-        f"--{name.replace('_', '-')}" for hint in hints for name, kind in hint.items() if kind in (bool, bool | None)
+        f"--{name.strip('_').replace('_', '-')}"
+        for hint in hints
+        for name, kind in hint.items()
+        if kind in (bool, bool | None)
     }
     assert flags | {"--debug", "--help", "--version"} == cli.FLAGS
 
