@@ -1,30 +1,28 @@
-"""The conversation as it is seen: the last messages are mounted, earlier ones are data until the reader goes there.
+"""The conversation as it is seen: a window onto its messages, of which only those near the view are widgets.
 
-The view follows the end until the reader scrolls up, and then stays where the reader is.
+The view follows the end until the reader leaves it, and else stays on the line that the reader has at its top, whatever
+changes above or below.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from textual import events, getters
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
-from textual.content import Content
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.geometry import Size
+from textual.layout import DockArrangeResult
 from textual.message import Message
+from textual.reactive import reactive
+from textual.scrollbar import ScrollBar
 from textual.widget import Widget
-from textual.widgets import Static
 
 from app.transcript import Entry
 from app.widgets.answer import AnswerMessage
-from app.widgets.horizon import Horizon
-from app.widgets.notice import Notice, Tone
-from app.widgets.user_message import UserMessage
+from app.widgets.column import Column, Row, Spot
+from app.widgets.message_row import HorizonRow, Look, MessageRow, NoticeRow
+from app.widgets.notice import Tone
 from app.widgets.welcome import Welcome
-
-MOUNTED = 20
-"""Messages that stay mounted while the view follows the end."""
-STEP = 10
-"""Messages that one step back mounts."""
 
 
 def forgotten(entries: Sequence[Entry]) -> int:
@@ -32,109 +30,128 @@ def forgotten(entries: Sequence[Entry]) -> int:
     return next((entry.answer.forgotten for entry in reversed(entries) if entry.answer), 0)
 
 
-class Earlier(Static):
-    """The line above the first mounted message; a click mounts some of those before."""
+class Conversation(VerticalScroll):
+    """All messages; those near the view as widgets."""
+
+    BINDINGS = [
+        Binding("up", "choose(-1)", "Message before", id="conversation.before", tooltip="Go to the message before"),
+        Binding("down", "choose(1)", "Message after", id="conversation.after", tooltip="Go to the message after"),
+        Binding(
+            "home", "choose_first", "First message", id="conversation.first", show=False,
+            tooltip="Go to the first message",
+        ),
+        Binding(
+            "end", "choose_last", "Last message", id="conversation.last", show=False,
+            tooltip="Go to the last message",
+        ),
+    ]  # fmt: skip
 
     @dataclass
-    class Wanted(Message):
-        """The reader wants to see earlier messages."""
+    class MessageChosen(Message):
+        """The message cursor is on another message, or on none."""
 
-    def show(self, count: int) -> None:
-        """Say how many messages are not mounted; vanish where there are none."""
-        self.display = count > 0
-        self.update(Content(f"▲ {count:,} earlier message{'' if count == 1 else 's'}"))
+        index: int | None
 
-    def on_click(self) -> None:
-        """Ask for them."""
-        self.post_message(self.Wanted())
-
-
-class Conversation(VerticalScroll):
-    """All messages; those near the end as widgets."""
-
-    _earlier = getters.query_one(Earlier)
-    _page = getters.query_one("#page", Vertical)
+    chosen: reactive[int | None] = reactive[int | None](None, init=False)
+    """The number of the message that the cursor is on."""
+    coloured: reactive[bool] = reactive(False, init=False)
+    """Whether answers show the tokens that they were made of."""
+    unfolded: reactive[bool] = reactive(False, init=False)
+    """Whether thoughts are open while they stream."""
 
     def __init__(self) -> None:
         super().__init__(id="conversation")
-        self._entries: list[Entry] = []
-        self._first = 0
-        self._answer: AnswerMessage | None = None
+        self._page = Column(id="page")
+        self._open: MessageRow | None = None
+        self._gone = 0
+        self._shape = Look()
         self._told: set[str] = set()
+        self._following = True
+        self._hold: Spot | None = None
 
     def compose(self) -> ComposeResult:
-        """A page that is at least as high as the view: the line about earlier messages, then all else."""
-        earlier = Earlier(id="earlier", markup=False)
-        earlier.display = False
-        yield Vertical(earlier, Welcome(), id="page")
-
-    def on_mount(self) -> None:
-        """Follow the end from the start."""
-        self.anchor()
+        """The welcome, and the page of messages that takes its place."""
+        self._page.display = False
+        yield Welcome()
+        yield self._page
 
     def focus_on_click(self) -> bool:
         """A click leaves the focus with the prompt; Tab comes here."""
         return False
 
+    # What there is
+
     @property
-    def following(self) -> bool:
-        """Whether the view follows the end."""
-        return self.is_anchored and not self._anchor_released
+    def _messages(self) -> list[MessageRow]:
+        return [row for row in self._page.rows if isinstance(row, MessageRow)]
 
     @property
     def messages(self) -> list[Widget]:
         """The messages that exist as widgets."""
-        return [child for child in self._page.children if isinstance(child, UserMessage | AnswerMessage)]
+        return [row.widget for row in self._messages if row.widget is not None and row.ready]
 
-    @staticmethod
-    def _widget(entry: Entry) -> Widget:
-        return UserMessage(entry.text) if entry.role == "user" else AnswerMessage(entry)
+    @property
+    def answer(self) -> AnswerMessage | None:
+        """The answer that is being written."""
+        widget = self._open.widget if self._open is not None else None
+        return widget if isinstance(widget, AnswerMessage) else None
 
-    async def show(self, entries: Iterable[Entry]) -> None:
-        """Show these entries in place of all that there is, at their end."""
-        self._entries = list(entries)
-        self._answer = None
-        self._first = max(0, len(self._entries) - MOUNTED)
-        shown: Sequence[Widget] = [self._widget(entry) for entry in self._entries[self._first :]]
-        with self.app.batch_update():
-            await self._page.remove_children([child for child in self._page.children if child is not self._earlier])
-            await self._page.mount_all(shown or [Welcome()])
-        self._earlier.show(self._first)
+    def index_of(self, widget: Widget) -> int | None:
+        """The number of the message that a widget is, or is a part of."""
+        row = self._page.row_of(widget)
+        return self._messages.index(row) if isinstance(row, MessageRow) else None
+
+    async def show(self, entries: Iterable[Entry], *, follow: bool = True) -> None:
+        """Show these entries in place of all that there is, at their end or where the reader is.
+
+        Messages at the beginning that were shown already stay as they are.
+        """
+        wanted, known = list(entries), [row for row in self._messages if row is not self._open]
+        same = 0
+        while same < min(len(wanted), len(known)) and known[same].entry == wanted[same]:
+            same += 1
+        rows: list[Row] = [*known[:same], *(MessageRow(entry, self._shape) for entry in wanted[same:])]
+        self.chosen, self._open, self._gone = None, None, 0
         self._told.clear()
-        await self._show_horizon()
-        self.anchor()
+        if follow:
+            self.anchor()
+        with self.app.batch_update():
+            await self._page.exchange(rows)
+            await self._welcome(not rows)
+            await self._show_horizon()
+            await self._look()
 
     async def add(self, entry: Entry) -> None:
         """Append a message and go to the end."""
-        await self.query(Welcome).remove()
-        self._entries.append(entry)
-        await self._page.mount(self._widget(entry))
         self.anchor()
-        await self._prune()
+        await self._append(MessageRow(entry, self._shape))
 
     async def begin(self) -> None:
-        """Open the answer that `write` goes to."""
-        self._answer = AnswerMessage()
-        await self._page.mount(self._answer)
+        """Open the answer that `write` goes to, and go to the end."""
+        self._open = MessageRow(None, self._shape)
         self.anchor()
+        await self._append(self._open)
 
     async def write(self, text: str) -> None:
         """Append text to the open answer."""
-        if self._answer is not None:
-            await self._answer.write(text)
+        if self.answer is not None:
+            await self.answer.write(text)
 
     async def finish(self, entry: Entry) -> None:
         """Close the open answer with the entry that it became."""
-        answer, self._answer = self._answer, None
-        self._entries.append(entry)
-        if answer is not None:
-            await answer.finish(entry)
+        row, answer, self._open = self._open, self.answer, None
+        if row is None:
+            await self._append(MessageRow(entry, self._shape))
+        else:
+            row.entry = entry
+            row.kept = self.chosen is not None and self._messages[self.chosen] is row
+            if answer is not None:
+                await answer.finish(entry)
         await self._show_horizon()
 
     async def notice(self, text: str, tone: Tone = "note") -> None:
         """Say something of the program's own after the last message."""
-        await self.query(Welcome).remove()
-        await self._page.mount(Notice(text, tone))
+        await self._append(NoticeRow(text, tone))
 
     async def notes(self, notes: Iterable[str]) -> None:
         """Say each of these that this conversation has not been told yet."""
@@ -143,52 +160,185 @@ class Conversation(VerticalScroll):
                 self._told.add(note)
                 await self.notice(note)
 
+    async def _append(self, row: Row) -> None:
+        await self._welcome(False)
+        await self._page.put(row)
+        await self._look()
+
+    async def _welcome(self, shown: bool) -> None:
+        there = self.query(Welcome)
+        self._page.display = not shown
+        if shown and not there:
+            await self.mount(Welcome(), before=self._page)
+        elif not shown and there:
+            await there.remove()
+
     async def _show_horizon(self) -> None:
-        """Draw the line before the first message that the model saw at the last answer, where that is mounted."""
-        gone = forgotten(self._entries)
-        seen = self.messages[gone - self._first :] if gone >= max(1, self._first) else []
-        with self.app.batch_update():
-            await self.query(Horizon).remove()
-            if seen:
-                await self._page.mount(Horizon(), before=seen[0])
-
-    async def _prune(self) -> None:
-        messages = self.messages
-        spare = messages[:-MOUNTED]
-        if spare:
-            children = self._page.children
-            self._first += len(spare)
-            await self._page.remove_children(children[1 : children.index(messages[-MOUNTED])])
-            self._earlier.show(self._first)
-
-    async def show_earlier(self) -> None:
-        """Mount the messages before the first one, and keep what is read where it is."""
-        start = max(0, self._first - STEP)
-        if start == self._first:
+        """Put the line before the first message that the model saw at the last answer."""
+        gone = forgotten([row.entry for row in self._messages if row.entry is not None])
+        if gone == self._gone:
             return
-        from_end = self.virtual_size.height - self.scroll_y
-        widgets = [self._widget(entry) for entry in self._entries[start : self._first]]
-        self._first = start
-        await self._page.mount_all(widgets, after=self._earlier)
-        self._earlier.show(self._first)
-        await self._show_horizon()
-        self.call_after_refresh(self._keep, from_end)
+        self._gone = gone
+        rows = [row for row in self._page.rows if not isinstance(row, HorizonRow)]
+        if 0 < gone < len(self._messages):
+            rows.insert(rows.index(self._messages[gone]), HorizonRow())
+        await self._page.exchange(rows)
+        await self._look()
 
-    def _keep(self, from_end: float) -> None:
-        self.scroll_to(y=self.virtual_size.height - from_end, animate=False, immediate=True)
+    # Where the view is
 
-    async def on_earlier_wanted(self) -> None:
-        """Go back a step."""
-        await self.show_earlier()
+    @property
+    def following(self) -> bool:
+        """Whether the view follows the end."""
+        return self._following
 
-    async def on_mouse_scroll_up(self, _: events.MouseScrollUp) -> None:
-        """At the top, go back a step."""
-        if self.scroll_y <= 0:
-            await self.show_earlier()
+    def anchor(self, anchor: bool = True) -> None:
+        """Follow the end, or stay here."""
+        self._following = anchor
+        self.refresh(layout=True)
 
     async def page_up(self) -> None:
-        """Scroll up a page; at the top, go back a step."""
-        if self.scroll_y <= 0:
-            await self.show_earlier()
+        """Scroll up a page."""
+        self.scroll_page_up(animate=False)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """The reader, or what acts for them, has moved the view: it follows if that was to the end."""
+        super().watch_scroll_y(old_value, new_value)
+        self._following = round(new_value) >= self.max_scroll_y
+        self._hold = self._page.spot(round(new_value))
+
+    def arrange(self, size: Size, optimal: bool = False) -> DockArrangeResult:
+        """Lay out the page; then put the view where it belongs, in the same frame."""
+        result = super().arrange(size, optimal)
+        if not optimal and size.height and self._page.display:
+            self._place(result.total_region.bottom, size.height)
+        return result
+
+    def _place(self, total: int, height: int) -> None:
+        line = self._line(max(0, total - height))
+        if line != round(self.scroll_y):
+            # without watchers: the reader has not moved
+            self.set_reactive(Widget.scroll_y, line)
+            self.set_reactive(Widget.scroll_target_y, line)
+            self.vertical_scrollbar.set_reactive(ScrollBar.position, line)
+        if self._hold is None or self._hold.width != self._page.laid_width:
+            self._hold = self._page.spot(line)
+        self._page.see(line, line + height)
+
+    def _line(self, end: int) -> int:
+        """The line at the top of the view, of those up to the last that can be there."""
+        if self._following:
+            return end
+        held = self._page.line(self._hold) if self._hold is not None else None
+        return max(0, min(end, round(self.scroll_y) if held is None else held))
+
+    @property
+    def _height(self) -> int:
+        return self.content_size.height or self.app.size.height
+
+    async def _look(self) -> None:
+        """Mount what is in view, before it is laid out."""
+        line = self._line(max(0, self._page.height() - self._height))
+        self._page.see(line, line + self._height)
+        await self._page.fill()
+
+    # The message cursor
+
+    def browse(self) -> None:
+        """Bring the focus here, and the cursor to the last message in view."""
+        self.focus(scroll_visible=False)
+
+    def reveal(self, index: int) -> None:
+        """Bring a message to the top of the view, and the cursor to it; the focus stays where it is."""
+        row = self._messages[index]
+        self.chosen = index
+        self._go(self._page.tops()[row])
+
+    def on_focus(self) -> None:
+        """Begin with the last message in view."""
+        if self.chosen is None and (messages := self._messages):
+            tops, bottom = self._page.tops(), round(self.scroll_y) + self._height
+            self.chosen = max((at for at, row in enumerate(messages) if tops[row] < bottom), default=0)
         else:
-            self.scroll_page_up(animate=False)
+            self._point()
+
+    def on_descendant_blur(self) -> None:
+        """Without the focus there is no cursor; a terminal that is left for a while keeps it."""
+        if not self.has_focus_within and self.app.app_focus:
+            self.chosen = None
+
+    def action_choose(self, step: int) -> None:
+        """Go to a message so many further on."""
+        if messages := self._messages:
+            at = len(messages) if self.chosen is None else self.chosen
+            self._choose(max(0, min(len(messages) - 1, at + step)))
+
+    def action_choose_first(self) -> None:
+        """Go to the first message."""
+        if self._messages:
+            self._choose(0)
+
+    def action_choose_last(self) -> None:
+        """Go to the last message."""
+        if messages := self._messages:
+            self._choose(len(messages) - 1)
+
+    def _choose(self, index: int) -> None:
+        self.chosen = index
+        row = self._messages[index]
+        top, room = self._page.tops()[row], row.room(self._page.laid_width)
+        line = round(self.scroll_y)
+        if top < line or room >= self._height:
+            self._go(top)
+        elif top + room > line + self._height:
+            self._go(top + room - self._height)
+
+    def _go(self, line: int) -> None:
+        """Bring a line to the top of the view."""
+        end = max(0, self._page.height() - self._height)
+        self._following = line >= end
+        self._hold = self._page.spot(min(line, end))
+        self.refresh(layout=True)
+
+    def watch_chosen(self, before: int | None, now: int | None) -> None:
+        """Mark the message, which stays mounted meanwhile."""
+        messages = self._messages
+        if before is not None and before < len(messages):
+            self._mark(messages[before], chosen=False)
+        if now is not None:
+            self._mark(messages[now], chosen=True)
+            self._point()
+        # once the cursor is there, one Tab leaves and does not come back here first
+        self.can_focus = now is None
+        self.post_message(self.MessageChosen(now))
+
+    def _mark(self, row: MessageRow, *, chosen: bool) -> None:
+        row.kept = chosen or row is self._open
+        if row.message is not None:
+            row.message.chosen = chosen
+
+    def _point(self) -> None:
+        self.run_worker(self._pointed(), group="cursor", exclusive=True)
+
+    async def _pointed(self) -> None:
+        """Mount the message under the cursor, and give it the focus where that is here."""
+        await self._page.fill()
+        if self.chosen is None:
+            return
+        row = self._messages[self.chosen]
+        self._mark(row, chosen=True)
+        if row.message is not None and self.has_focus_within:
+            self.screen.set_focus(row.message, scroll_visible=False)
+
+    # How answers are shown
+
+    def watch_coloured(self, coloured: bool) -> None:
+        """Show all answers by their tokens, or by their text."""
+        self._shape.coloured = coloured
+        for message in self.messages:
+            if isinstance(message, AnswerMessage):
+                message.coloured = coloured
+
+    def watch_unfolded(self, unfolded: bool) -> None:
+        """Keep thoughts open, or folded, in the answers to come."""
+        self._shape.unfolded = unfolded

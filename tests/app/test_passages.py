@@ -1,0 +1,183 @@
+"""Long answers: cut where blocks end, the same text whatever the pieces, and no dearer the longer they are."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.app import App, ComposeResult
+
+from app.transcript import Entry
+from app.widgets import prose
+from app.widgets.column import Row
+from app.widgets.conversation import Conversation
+from app.widgets.passages import CHARACTERS, LINES, Passage, Passages, cut, lines_of, lines_taken
+from app.widgets.prose import Prose, parser
+from tests.app.fakes_conversation import ConversationApp, settled
+from tests.fakes_client import answer
+
+BLOCKS = [
+    "# Title\n\n",
+    "- a\n- b\n\n- c\n\n",
+    "```python\nx = 1\n\ny = 2\n```\n\n",
+    "text\nmore\n\n",
+    "| a |\n|---|\n| 1 |\n\n",
+    "1. x\n\n   y\n2. z\n\n",
+]
+texts = st.lists(st.sampled_from(BLOCKS), max_size=80).map("".join)
+
+
+def kinds(text: str) -> list[tuple[str, str]]:
+    """The blocks that the parser sees, outermost and innermost."""
+    return [(token.type, token.content) for token in parser().parse(text)]
+
+
+@given(texts)
+def test_a_text_is_cut_between_its_blocks(text: str) -> None:
+    pieces = cut(text)
+    assert "".join(pieces) == text
+    assert [kind for piece in pieces for kind in kinds(piece)] == kinds(text)
+    assert all(piece.count("\n") <= LINES + 8 for piece in pieces)
+
+
+@given(st.text(alphabet="ab\n `#-", max_size=60))
+def test_lines_are_counted_as_the_parser_counts_them(text: str) -> None:
+    assert "".join(lines_of(text)) == text
+    assert all(line.count("\n") <= 1 for line in lines_of(text))
+
+
+def test_a_guess_counts_cells() -> None:
+    assert lines_taken("x" * 30, 10) == 3
+    assert lines_taken("漢" * 30, 10) == 6
+    assert lines_taken("a\n\nb", 0) == 3
+
+
+class Host(App[None]):
+    def __init__(self, passages: Passages) -> None:
+        super().__init__()
+        self.passages = passages
+
+    def compose(self) -> ComposeResult:
+        yield self.passages
+
+
+def long_text(count: int) -> str:
+    draw = random.Random(count)
+    return "".join(draw.choice(BLOCKS) for _ in range(count))
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_any_pieces_give_the_passages_of_the_whole(seed: int) -> None:
+    text, draw = long_text(60), random.Random(seed)
+    app = Host(Passages(streaming=True))
+    async with app.run_test() as pilot:
+        at = 0
+        while at < len(text):
+            size = draw.randint(1, 200)
+            await app.passages.write(text[at : at + size])
+            at += size
+        await app.passages.finish(text)
+        await settled(pilot)
+        assert app.passages.source == text
+        shown = [child for child in app.passages.children if isinstance(child, Prose)]
+        assert len(shown) > 2
+        for child in shown:
+            whole = Prose(child.source)
+            await app.mount(whole)
+            assert [type(block) for block in child.children] == [type(block) for block in whole.children]
+            await whole.remove()
+
+
+async def test_what_is_shown_at_the_end_is_the_text_that_it_ended_with() -> None:
+    app = Host(Passages(streaming=True))
+    streamed = long_text(60)
+    final = streamed[: len(streamed) // 2] + "\n\nAnother end."
+    async with app.run_test() as pilot:
+        await app.passages.write(streamed)
+        await app.passages.finish(final)
+        await settled(pilot)
+        assert app.passages.source == final
+
+
+async def test_an_answer_that_goes_on_keeps_its_beginning() -> None:
+    app = Host(Passages("one\ntwo", streaming=True))
+    async with app.run_test() as pilot:
+        await app.passages.write("\nthree")
+        await settled(pilot)
+        (paragraph,) = app.query_one(Prose).children
+        assert str(paragraph.render()) == "one\ntwo\nthree"
+
+
+async def written(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """Characters parsed and most blocks mounted while a text is streamed."""
+    parsed, whole = 0, prose.parser()
+    parse = type(whole).parse
+
+    def counted(self: object, src: str, env: object = None) -> object:
+        nonlocal parsed
+        parsed += len(src)
+        return parse(self, src, env)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(whole), "parse", counted)
+    app, most = ConversationApp(), 0
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.conversation.begin()
+        for at in range(0, len(text), 100):
+            await app.conversation.write(text[at : at + 100])
+            await pilot.pause()
+            most = max(most, len(app.query("MarkdownBlock")))
+        await app.conversation.finish(Entry.of_answer(answer(text)))
+        await settled(pilot)
+        assert app.query_one(Passages).source == text
+    monkeypatch.undo()
+    return parsed, most
+
+
+async def test_an_answer_of_twice_the_length_costs_twice_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    short, blocks = await written(long_text(150), monkeypatch)
+    long, blocks_of_long = await written(long_text(300), monkeypatch)
+    assert long < 2.2 * short
+    assert blocks_of_long < 1.3 * blocks < 250
+
+
+async def test_of_a_long_answer_only_the_passages_near_the_view_are_mounted() -> None:
+    app = ConversationApp()
+    text = long_text(600)
+    async with app.run_test(size=(80, 24)) as pilot:
+        conversation: Conversation = app.conversation
+        await conversation.show([Entry("user", "go"), Entry.of_answer(answer(text))])
+        await settled(pilot)
+        passages = app.query_one(Passages)
+        assert len(passages.rows) > 10
+        for line in (conversation.max_scroll_y, conversation.max_scroll_y // 2, 0):
+            conversation.scroll_to(y=line, animate=False, immediate=True)
+            await settled(pilot)
+            mounted = [row for row in passages.rows if row.widget is not None]
+            assert 1 <= len(mounted) <= 6
+            assert any(shows(row, conversation) for row in mounted)
+
+
+def shows(row: Row, conversation: Conversation) -> bool:
+    return isinstance(row, Passage) and row.prose is not None and row.prose.region.overlaps(conversation.content_region)
+
+
+async def test_a_reader_within_a_long_answer_stays_there_while_its_passages_come_and_go() -> None:
+    app = ConversationApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        conversation = app.conversation
+        await conversation.show([Entry.of_answer(answer(long_text(400)))])
+        await settled(pilot)
+        for _ in range(40):
+            blocks = {block: block.region.y for block in app.query("Prose > MarkdownBlock") if block.region}
+            kept = {block: y for block, y in blocks.items() if block.region.overlaps(conversation.content_region)}
+            conversation.scroll_relative(y=-9, animate=False, immediate=True)
+            await settled(pilot)
+            for block, line in kept.items():
+                if block.is_attached and block.region.overlaps(conversation.content_region):
+                    assert block.region.y == line + 9
+
+
+def test_a_passage_is_long_by_lines_or_by_characters() -> None:
+    assert len(cut("a\n\n" * LINES)) > 1
+    assert len(cut(("x" * CHARACTERS + "\n\n") * 3)) == 3
+    assert cut("a\n\n" * 3) == ["a\n\n" * 3]
