@@ -57,7 +57,7 @@ class Draft:
     @property
     def message(self) -> str:
         """The whole text of the message."""
-        return joined(self.text.strip("\n"), self.files)
+        return joined(self.text.strip("\n") if self.text.strip() else "", self.files)
 
     @property
     def names(self) -> tuple[str, ...]:

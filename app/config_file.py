@@ -56,7 +56,9 @@ def changed(text: str, changes: Mapping[str, object]) -> str:
             lines.append(f"{key} = {literal(value)}{_comment(statement)}\n")
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
-    lines += [f"{name} = {literal(value)}\n" for name, value in wanted.items() if value is not None and name not in done]
+    lines += [
+        f"{name} = {literal(value)}\n" for name, value in wanted.items() if value is not None and name not in done
+    ]
     after = "".join([*lines, *statements[top:]])
     _prove(text, after, wanted)
     return after
@@ -107,6 +109,8 @@ def literal(value: object) -> str:
 def _prove(before: str, after: str, wanted: Mapping[str, object]) -> None:
     """Our own bug otherwise: the file would not read as it should."""
     old = {key: value for key, value in tomllib.loads(before).items() if _name(key) not in wanted}
-    new = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value is not None}
+    new = {
+        key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value is not None
+    }
     found = {key if key in old else _name(key): value for key, value in tomllib.loads(after).items()}
     assert found == {**old, **new}, "the changed settings file does not read as it should"

@@ -70,7 +70,6 @@ class Window:
     """Whether tokens are coloured by where they came from."""
 
 
-
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """One layer of settings, or all of them merged."""
@@ -179,7 +178,9 @@ class Settings:
     @property
     def window(self) -> Window:
         """How the window is to be."""
-        return dataclasses.replace(Window(), **_said({field.name: getattr(self, field.name) for field in fields(Window)}))
+        return dataclasses.replace(
+            Window(), **_said({field.name: getattr(self, field.name) for field in fields(Window)})
+        )
 
     @property
     def early_exit(self) -> int | None:

@@ -141,7 +141,13 @@ class SettingsScreen(ModalScreen[Outcome | None]):
         return Horizontal(Static("System prompt", classes="label", markup=False), system, id="row-system")
 
     def _row(self, line: Line, value: object, below: Settings) -> SettingRow:
-        text = "" if value is None else {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+        text = (
+            ""
+            if value is None
+            else {True: "true", False: "false"}.get(value, str(value))
+            if isinstance(value, bool)
+            else str(value)
+        )
         choices, note = line.choices, line.note
         if line.name == "theme":
             choices = tuple((name, name) for name in self._subject.themes)

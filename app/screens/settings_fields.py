@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.settings import Settings, Window
+from app.settings import Settings
 
 Choices = tuple[tuple[str, str], ...]
 """Values, as the settings file has them, and what they are called."""
@@ -56,21 +56,17 @@ PROGRAM = (
 """What holds for the whole program, and is kept in the settings file."""
 
 
+UNSAID = {
+    "seed": "new each time", "rule": "by the seed", "thinking": "auto", "spec": "auto", "exact": "normal",
+    "history": "on",
+}  # fmt: skip
+"""What holds where nobody says anything, for those whose default is no value of a record."""
+
+
 def default(name: str, settings: Settings) -> str:
     """What is in force where nothing is said, in a word; `settings` are those that lie below."""
+    if (said := getattr(settings, name)) is None and name in UNSAID:
+        return UNSAID[name]
     request = settings.request(())
-    match name:
-        case "seed":
-            return "new each time" if settings.seed is None else str(settings.seed)
-        case "rule":
-            return settings.rule or "by the seed"
-        case "thinking" | "spec":
-            return getattr(settings, name) or "auto"
-        case "max_tokens":
-            return str(request.max_tokens)
-        case "exact":
-            return "normal"
-        case "history":
-            return "on"
-    found = getattr(Window(), name) if hasattr(Window(), name) else getattr(request.sampling, name)
+    found = next((getattr(of, name) for of in (settings.window, request.sampling, request) if hasattr(of, name)), said)
     return {True: "on", False: "off"}[found] if isinstance(found, bool) else str(found)

@@ -32,11 +32,16 @@ class Composer(Vertical):
 
     BINDINGS = [
         Binding("ctrl+o", "attach", "Attach", id="prompt.attach", tooltip="Add a text file: its path follows the @"),
-        Binding("escape", "back", "Back", id="prompt.back", show=False, tooltip="Close the list of paths, or take back the message that waits"),
-        Binding("backspace", "drop_last", "Remove file", id="prompt.drop_last", show=False, priority=True, tooltip="At the very beginning: take the last file off"),
-        Binding("enter,tab", "complete", "Take path", id="prompt.complete", show=False, priority=True, tooltip="Take the path that is highlighted"),
-        Binding("down", "step(1)", "Next path", id="prompt.next_path", show=False, priority=True, tooltip="The next path of the list"),
-        Binding("up", "step(-1)", "Path before", id="prompt.path_before", show=False, priority=True, tooltip="The path before in the list"),
+        Binding("escape", "back", "Back", id="prompt.back", show=False,
+                tooltip="Close the list of paths, or take back the message that waits"),
+        Binding("backspace", "drop_last", "Remove file", id="prompt.drop_last", show=False, priority=True,
+                tooltip="At the very beginning: take the last file off"),
+        Binding("enter,tab", "complete", "Take path", id="prompt.complete", show=False, priority=True,
+                tooltip="Take the path that is highlighted"),
+        Binding("down", "step(1)", "Next path", id="prompt.next_path", show=False, priority=True,
+                tooltip="The next path of the list"),
+        Binding("up", "step(-1)", "Path before", id="prompt.path_before", show=False, priority=True,
+                tooltip="The path before in the list"),
     ]  # fmt: skip
 
     @dataclass
@@ -155,9 +160,9 @@ class Composer(Vertical):
 
     def attach(self, *files: Path) -> None:
         """Read these files and add them to the message; each that cannot be read is refused in one line."""
-        self.run_worker(self._attach(files), group="attach")
+        self.run_worker(self._read(files), group="attach")
 
-    async def _attach(self, files: Sequence[Path]) -> None:
+    async def _read(self, files: Sequence[Path]) -> None:
         read: list[Attachment] = []
         for file in files:
             try:

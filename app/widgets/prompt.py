@@ -41,16 +41,14 @@ class Prompt(TextArea):
     """A text area that knows when it is sent."""
 
     BINDINGS = [
-        Binding(
-            "shift+enter,ctrl+j", "break_line", "New line", id="prompt.break_line", show=False,
-            tooltip="Break the line; Enter sends",
-        ),
-        Binding(
-            "ctrl+g", "edit", "Editor", id="prompt.edit", show=False,
-            tooltip="Write in the editor that VISUAL or EDITOR names",
-        ),
-        Binding("up", "cursor_up", "Earlier input", id="prompt.older", show=False, tooltip="On the first line: the input before"),
-        Binding("down", "cursor_down", "Later input", id="prompt.newer", show=False, tooltip="On the last line: the input after"),
+        Binding("shift+enter,ctrl+j", "break_line", "New line", id="prompt.break_line", show=False,
+                tooltip="Break the line; Enter sends"),
+        Binding("ctrl+g", "edit", "Editor", id="prompt.edit", show=False,
+                tooltip="Write in the editor that VISUAL or EDITOR names"),
+        Binding("up", "cursor_up", "Earlier input", id="prompt.older", show=False,
+                tooltip="On the first line: the input before"),
+        Binding("down", "cursor_down", "Later input", id="prompt.newer", show=False,
+                tooltip="On the last line: the input after"),
     ]  # fmt: skip
 
     @dataclass
@@ -182,25 +180,24 @@ class Prompt(TextArea):
 
     def action_cursor_up(self, select: bool = False) -> None:
         """Move up; from the first line to the input before."""
-        if not self._at_edge(select, self.navigator.is_first_wrapped_line(self.cursor_location)):
-            super().action_cursor_up(select)
-        elif (text := self._recall.older(self.text)) is None:
-            super().action_cursor_up(select)
-        else:
+        leaves = self._leaves(select) and self.navigator.is_first_wrapped_line(self.cursor_location)
+        if leaves and (text := self._recall.older(self.text)) is not None:
             self.text = text
             self.move_cursor((0, len(self.document.get_line(0))))
+        else:
+            super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:
         """Move down; from the last line to the input after, at last to what was being typed."""
-        if not self._at_edge(select, self.navigator.is_last_wrapped_line(self.cursor_location)):
-            super().action_cursor_down(select)
-        elif (text := self._recall.newer(self.text)) is None:
-            super().action_cursor_down(select)
-        else:
+        leaves = self._leaves(select) and self.navigator.is_last_wrapped_line(self.cursor_location)
+        if leaves and (text := self._recall.newer(self.text)) is not None:
             self.put(text)
+        else:
+            super().action_cursor_down(select)
 
-    def _at_edge(self, select: bool, on_edge: bool) -> bool:
-        return on_edge and not select and self.selection.is_empty
+    def _leaves(self, select: bool) -> bool:
+        """Whether a move beyond the text's edge is one to another input."""
+        return not select and self.selection.is_empty
 
     # The user's own editor
 

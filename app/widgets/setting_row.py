@@ -22,7 +22,7 @@ class Choice(Select[str], inherit_bindings=False):
     """One of several words; the arrows are left for going from setting to setting."""
 
     BINDINGS = [
-        Binding("enter,space", "show_overlay", "Choose", id="choice.open", show=False, tooltip="Show what can be chosen"),
+        Binding("enter,space", "show_overlay", "Choose", id="choice.open", show=False, tooltip="What can be chosen"),
     ]  # fmt: skip
 
     def __init__(self, choices: Choices, value: str, id: str | None = None) -> None:

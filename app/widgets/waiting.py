@@ -44,7 +44,9 @@ class Waiting(Widget):
 
     def _line(self, draft: Draft, *, last: bool) -> Content:
         files = f" + {len(draft.files)} file{'' if len(draft.files) == 1 else 's'}" if draft.files else ""
-        left = Content.assemble(("waits its turn  ", "$text-accent"), Content(" ".join(draft.text[:500].split()) or files[3:]))
+        left = Content.assemble(
+            ("waits its turn  ", "$text-accent"), Content(" ".join(draft.text[:500].split()) or files[3:])
+        )
         right = (files if draft.text.strip() else "") + ("  Esc takes it back" if last else "")
         return spread(left, Content.styled(right, MUTED), self.size.width)
 

@@ -118,8 +118,8 @@ def test_a_drop_is_told_from_text(tmp_path: Path) -> None:
     ]:
         assert dropped(drop) == found, drop
     for typed in [
-        "", " ", "a b.txt", "hello", f"look at {two}", f"{two} and more", f"{tmp_path}", f"{two}x", "it's", "file:", "~",
-        "/", "\0", f"{two}\n\nwhat is it?", "x" * 9999,
+        "", " ", "a b.txt", "hello", f"look at {two}", f"{two} and more", f"{tmp_path}", f"{two}x", "it's", "file:",
+        "~", "/", "\0", f"{two}\n\nwhat is it?", "x" * 9999,
     ]:  # fmt: skip
         assert dropped(typed) == (), typed
 
@@ -145,7 +145,8 @@ def test_candidates_are_folders_first_then_names_that_begin_like_the_word(tmp_pa
 
     assert words("") == ["be\\ there/", "Alpha.txt", "beta.txt", "gamma.beta"]
     assert words("BE") == ["be\\ there/", "beta.txt", "gamma.beta"]
-    assert words(".") == [".hidden"]
+    assert words(".")[0] == ".hidden"
+    assert words(".h") == [".hidden"]
     assert words("be\\ there/") == ["be\\ there/in.txt"]
     assert words(f"{tmp_path}/be\\ there/I") == [str(tmp_path).replace(" ", "\\ ") + "/be\\ there/in.txt"]
     assert words("none/") == words("\0") == words("zzz") == []

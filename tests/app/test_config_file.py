@@ -55,7 +55,10 @@ def test_new_settings_stand_before_tables_and_after_a_line_without_an_end() -> N
 values = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text() | st.lists(st.text())
 
 
-@given(st.dictionaries(st.sampled_from(["a", "b_c", "d"]), st.none() | values), st.dictionaries(st.sampled_from("abd"), values))
+@given(
+    st.dictionaries(st.sampled_from(["a", "b_c", "d"]), st.none() | values),
+    st.dictionaries(st.sampled_from("abd"), values),
+)
 def test_the_file_reads_as_it_was_with_the_changes(changes: dict[str, object], before: dict[str, object]) -> None:
     text = "".join(f"{key} = {literal(value)} # {key}\n" for key, value in before.items())
     after = tomllib.loads(changed(text, changes))

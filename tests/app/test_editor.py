@@ -90,5 +90,8 @@ def test_the_file_is_its_owners_alone() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_an_interrupt_in_the_editor_ends_nothing_here() -> None:
-    code = "import signal; os.kill(os.getppid(), signal.SIGINT); open(path, 'w').write(str(signal.getsignal(signal.SIGINT) is signal.default_int_handler))"
+    code = (
+        "import signal; os.kill(os.getppid(), signal.SIGINT); default = signal.default_int_handler\n"
+        "open(path, 'w').write(str(signal.getsignal(signal.SIGINT) is default))"
+    )
     assert editor.edit("x", script(code)) == "True"

@@ -91,7 +91,9 @@ def test_every_option_and_every_setting_of_the_window_has_a_line() -> None:
 
 def test_what_is_in_force_below_is_the_default_that_is_shown() -> None:
     below = Settings(temperature=0.2, seed=5, spec="off", thinking="on", max_tokens=9, rule="coupled")
-    found = [default(name, below) for name in ("temperature", "seed", "spec", "thinking", "max_tokens", "rule", "top_k")]
+    found = [
+        default(name, below) for name in ("temperature", "seed", "spec", "thinking", "max_tokens", "rule", "top_k")
+    ]
     assert found == ["0.2", "5", "off", "on", "9", "coupled", "40"]
 
 
@@ -247,6 +249,7 @@ async def test_a_setting_is_reached_and_changed_by_keys_alone() -> None:
     app = SettingsApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.row("max_tokens").query_one(Field).focus()
+        await pilot.pause()
         await pilot.press("5", "down")
         assert app.row("thinking").query_one(Choice).has_focus
         await pilot.press("enter", "down", "down", "enter", "up")
