@@ -1,7 +1,12 @@
 """Figures as words: pure functions from records to short plain text, the same in every widget."""
 
+from typing import Literal
+
 from engine.config import Speculation
 from engine.stats import Answer, Verdict
+
+NEARLY_FULL = 0.85
+"""Share of the context above which a warning is due."""
 
 
 def mode(speculation: Speculation) -> str:
@@ -32,20 +37,37 @@ def verdict(found: Verdict) -> str:
     return {"identical": "identical to the target alone", "clear": "no near ties"}.get(found.kind, "")
 
 
+def near_tie(answer: Answer, tied: str = "") -> str:
+    """The near ties of an answer and where the first is; `tied` is the text of that token, where it is known."""
+    ties = answer.verdict.near_ties
+    where = f"at token {ties[0] + 1:,}" if ties[0] < len(answer.ids) else "at its end"
+    return f"{verdict(answer.verdict)}{', the first' if len(ties) > 1 else ''} {where} {tied}".rstrip()
+
+
 def reuse(reused: int, read: int) -> str:
     """The receipt of the target's cache."""
     return f"reused {reused:,} · read {read:,}"
 
 
-def summary(answer: Answer) -> str:
-    """One line about a finished answer."""
-    spec = answer.speculation
-    parts = [f"{len(answer.ids):,} tokens"]
+def won(saved_ms: float) -> str:
+    """What drafting won against single passes, or lost."""
+    if abs(saved_ms) < 0.5:
+        return "nothing won"
+    return f"{'won' if saved_ms > 0 else 'lost'} {wait(abs(saved_ms) / 1000)}"
+
+
+def summary(answer: Answer, tied: str = "") -> str:
+    """The receipt of a finished answer; `tied` is the text of its first token that was nearly another one."""
+    spec, cache = answer.speculation, answer.cache.target
+    parts = [count(len(answer.ids), "token")]
     if answer.timings.decode_tps is not None:
         parts.append(speed(answer.timings.decode_tps))
     if spec.drafted:
         parts += [f"{share(spec.acceptance_rate)} accepted", f"{each(spec.mean_tokens_per_round)} a round"]
-    if said := verdict(answer.verdict):
+        if spec.saved_ms is not None:
+            parts.append(won(spec.saved_ms))
+    parts.append(reuse(cache.reused, cache.read))
+    if said := near_tie(answer, tied) if answer.verdict.near_ties else verdict(answer.verdict):
         parts.append(said)
     return " · ".join(parts)
 
@@ -65,3 +87,36 @@ def shorten(text: str, width: int) -> str:
     """One line of at most `width` characters, with an ellipsis where something is cut."""
     flat = " ".join(text.split())
     return flat if len(flat) <= width else flat[: max(0, width - 1)].rstrip() + "…"
+
+
+def wait(seconds: float | None) -> str:
+    """A time span, in two or three figures."""
+    if seconds is None:
+        return "–"
+    if abs(seconds) < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
+    if abs(seconds) < 60:
+        return f"{seconds:.{2 if abs(seconds) < 9.995 else 1}f} s"
+    return f"{seconds / 60:.1f} min"
+
+
+def filling(used: int, total: int | None) -> Literal["", "nearly full", "full"]:
+    """How full the context is, where that is worth a word."""
+    if not total or used < NEARLY_FULL * total:
+        return ""
+    return "nearly full" if used < total else "full"
+
+
+def count(number: int, word: str) -> str:
+    """So many of something."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def chance(probability: float) -> str:
+    """A probability in per cent; none is called 0 or 100 that is not."""
+    percent = 100 * probability
+    if 0 < percent < 0.1:
+        return "< 0.1 %"
+    if 99.9 < percent < 100:
+        return "> 99.9 %"
+    return f"{percent:.0f} %" if percent in (0, 100) else f"{percent:.1f} %"

@@ -1,10 +1,13 @@
 """How a token's origin is shown, the same in the panel and in coloured text: a name, a letter, a colour, a filling.
 
-The colour is a variable of every theme (`app.themes`); letter and filling say the same without any colour.
+The colour is a variable of every theme (`app.themes`); where a terminal has few colours or none, letter and filling say
+the same.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from textual.app import App
 
 from engine.events import Origin
 
@@ -14,6 +17,8 @@ class Look:
     """How one origin is shown."""
 
     name: str
+    short: str
+    """The name where there is little room."""
     letter: str
     style: str
     """A style of text in that colour."""
@@ -22,9 +27,14 @@ class Look:
 
 
 LOOKS: Mapping[Origin, Look] = {
-    "target": Look("target", "t", "$provenance-target", "░"),
-    "lookup": Look("lookup", "l", "$provenance-lookup", "█"),
-    "model": Look("draft model", "d", "$provenance-model", "▓"),
-    "exit": Look("early exit", "e", "$provenance-exit", "▒"),
+    "target": Look("target", "target", "t", "$provenance-target", "░"),
+    "lookup": Look("lookup", "lookup", "l", "$provenance-lookup", "█"),
+    "model": Look("draft model", "draft", "d", "$provenance-model", "▓"),
+    "exit": Look("early exit", "exit", "e", "$provenance-exit", "▒"),
 }
 """All origins, in the order in which they are listed."""
+
+
+def coloured(app: App[object]) -> bool:
+    """Whether the terminal tells the colours of origins apart: 16 are too few."""
+    return not app.no_color and app.console.color_system != "standard"

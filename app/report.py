@@ -11,10 +11,15 @@ LOG_LIMIT = 2**20
 
 def describe(error: Exception) -> tuple[str, int]:
     """One line without control characters, and the exit code: 2 for wrong usage, 1 for all else."""
+    line, code = _described(error)
+    return one_line(line), code
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without control characters."""
     from engine.detokenize import sanitize
 
-    line, code = _described(error)
-    return sanitize(" ".join(line.split())), code
+    return sanitize(" ".join(text.split()))
 
 
 def _described(error: Exception) -> tuple[str, int]:

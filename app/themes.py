@@ -135,7 +135,7 @@ PAPER = Palette(
     background="#fbfaf7",
     surface="#f3f1ec",
     panel="#e8e5de",
-    foreground="#2b2f36",
+    foreground="#22262d",
     muted="#5f646d",
     primary="#2a6d8c",
     secondary="#4f6877",
@@ -148,7 +148,7 @@ PAPER = Palette(
     provenance_target="#62666e",
     provenance_lookup="#1a65ae",
     provenance_model="#a14a00",
-    provenance_exit="#0e6b52",
+    provenance_exit="#07553f",
 )
 """Paper with the same accents, darkened."""
 
@@ -194,7 +194,7 @@ ALPINE = Palette(
     provenance_target="#586470",
     provenance_lookup="#155fb0",
     provenance_model="#984a00",
-    provenance_exit="#0b6755",
+    provenance_exit="#055244",
 )
 """Snow and sky, with a red jersey in it."""
 

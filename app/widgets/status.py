@@ -85,8 +85,13 @@ class StatusLine(Widget):
             " ",
             left.ljust(room),
             "  ",
-            (right, MUTED),
+            (right, self._urgency()),
         )
+
+    def _urgency(self) -> str:
+        """The colour of the context: a warning before it is full."""
+        filling = figures.filling(*self.context) if self.context else ""
+        return {"": MUTED, "nearly full": "$text-warning", "full": "$text-error"}[filling]
 
     def _parts(self) -> list[str]:
         if (live := self.live) is None:

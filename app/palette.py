@@ -1,0 +1,62 @@
+"""The command palette's list of actions: each that the screen knows, with its key, from the bindings themselves."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from app.keys import shown
+from app.themes import MUTED
+
+
+@dataclass(frozen=True)
+class Action:
+    """One action of the screen."""
+
+    name: str
+    help: str
+    keys: tuple[str, ...]
+    run: Callable[[], object]
+    enabled: bool
+    """Whether it does something now."""
+
+
+class ActionsProvider(Provider):
+    """What can be done here by a key; what cannot be done right now stands at the end."""
+
+    def actions(self) -> list[Action]:
+        """All of them, those first that do something now."""
+        found: dict[str, Action] = {}
+        for active in self.screen.active_bindings.values():
+            binding, node = active.binding, active.node
+            if binding.id is None or not binding.description:
+                continue
+            before = found[binding.id].keys if binding.id in found else ()
+            found[binding.id] = Action(
+                binding.description,
+                active.tooltip if active.enabled else f"Not now. {active.tooltip}",
+                (*before, shown(binding.key)),
+                lambda do=binding.action, node=node: self.app.run_action(do, node),
+                active.enabled,
+            )
+        return sorted(found.values(), key=lambda action: (not action.enabled, action.name))
+
+    async def discover(self) -> Hits:
+        """All actions."""
+        for action in self.actions():
+            yield DiscoveryHit(_named(Content(action.name), action), action.run, action.name, action.help)
+
+    async def search(self, query: str) -> Hits:
+        """Those whose name or key matches."""
+        matcher = self.matcher(query)
+        for action in self.actions():
+            score = max(matcher.match(text) for text in (action.name, *action.keys))
+            if score > 0:
+                named = _named(matcher.highlight(action.name), action)
+                yield Hit(score, named, action.run, action.name, action.help)
+
+
+def _named(name: Content, action: Action) -> Content:
+    """The name, then the keys, dimmed."""
+    return Content.assemble(name, ("  " + " or ".join(action.keys), MUTED))
