@@ -1,9 +1,9 @@
 """How likely a drafted token is to be kept: learned online, around what is usual, quick to follow a change of text.
 
 A chance is what was seen of the token's class (how long the match is, how many places agree; how sure the draft model
-is), around a prior, moved in logits by a mood that all classes of a source share: classes last, a mood is quick and
-fades.  One invariant: what is learned depends on classes and verdicts alone, so it can be kept and taken
-up again.
+is), around a prior, moved in logits by a mood that all classes of a source share, and for copies by what is known of
+the token behind which they began, such as a quotation mark: classes last, the others are quick and fade.  One
+invariant: what is learned depends on classes, openers and verdicts alone, so it can be kept and taken up again.
 """
 
 import math
@@ -63,6 +63,12 @@ LATE = 0.8
 """What an error still weighs in the drift after the next one."""
 FADE = 0.995
 """What is left of a mood after a verdict."""
+OPENED = 0.3
+"""How far a verdict moves what is expected of copies behind a token."""
+MOST_OPENED = 2.0
+"""The most that they are expected to be better than others; they never are worse, as some copies begin by chance."""
+LONG_COPY = 8
+"""Tokens that match from which on a copy speaks for the token that it began behind."""
 MOST = 6.0
 """Moods stay within this of 0: nothing is ever certain."""
 SUREST = 0.99
@@ -86,6 +92,8 @@ class Acceptance:
         self._moods = dict(learned.moods) if learned else {}
         self._drifts: dict[str, float] = {}
         """The mean error of late, by source."""
+        self._openers: dict[int, float] = {}
+        """By how much copies that began behind a token are better than others, in logits."""
 
     @property
     def learned(self) -> Learned:
@@ -95,10 +103,14 @@ class Acceptance:
     def rest(self) -> None:
         """Another answer begins."""
         self._moods = {source: RESTED * mood for source, mood in self._moods.items()}
+        self._openers = {token: RESTED * better for token, better in self._openers.items() if better > 0.01}
 
-    def copied(self, mark: Mark, depth: int) -> float:
+    def copied(self, mark: Mark, depth: int, opener: int | None = None) -> float:
         """The chance of a copied token, given that the `depth` ones before it were kept; on the safe side."""
-        return self._chance("lookup", *_class_of(mark, depth), caution=CAUTION)
+        return self._chance("lookup", *_class_of(mark, depth), self._better(opener) - CAUTION)
+
+    def _better(self, opener: int | None) -> float:
+        return 0.0 if opener is None else self._openers.get(opener, 0.0)
 
     def sampled(self, source: Source, greedy: bool, row: Distribution | None = None) -> float:
         """The chance of a token of a source that samples, given those before it; knowing its row, or not yet."""
@@ -107,7 +119,10 @@ class Acceptance:
     def learn_copied(self, offer: Offer, emitted: Iterable[int]) -> None:
         """Compare what was offered with what came, whether it was drafted or not."""
         for depth, (mark, offered, came) in enumerate(zip(offer.marks, offer.tokens, emitted, strict=False)):
-            self._learn("lookup", *_class_of(mark, depth), kept=offered == came)
+            error = self._learn("lookup", *_class_of(mark, depth), offered == came, shift=self._better(offer.opener))
+            if offer.opener is not None and (error < 0 or mark.match >= LONG_COPY):
+                better = self._better(offer.opener) + OPENED * error
+                self._openers[offer.opener] = max(0.0, min(MOST_OPENED, better))
             if offered != came:
                 break
 
@@ -126,20 +141,24 @@ class Acceptance:
         sure = (place + 0.5) / (len(parts) + 1)
         return f"{source} {greedy} {place}", _logistic(_logit(usual) + 4 * (sure - 0.6))
 
-    def _chance(self, source: Source, name: str, usual: float, caution: float = 0.0) -> float:
+    def _chance(self, source: Source, name: str, usual: float, shift: float = 0.0) -> float:
         kept, tests = self._classes.get(name, (0.0, 0.0))
         weight = WEIGHTS[source]
         seen = (usual * weight + kept) / (weight + tests)
-        return _logistic(_logit(seen) + self._moods.get(source, 0.0) - caution)
+        return _logistic(_logit(seen) + self._moods.get(source, 0.0) + shift)
 
-    def _learn(self, source: Source, name: str, usual: float, kept: bool, mood: bool = True) -> None:
-        error = kept - self._chance(source, name, usual)
+    def _learn(
+        self, source: Source, name: str, usual: float, kept: bool, mood: bool = True, shift: float = 0.0
+    ) -> float:
+        """Take in a verdict; by how much it was better than expected."""
+        error = kept - self._chance(source, name, usual, shift)
         right, tests = self._classes.get(name, (0.0, 0.0))
         self._classes[name] = MEMORY * right + kept, MEMORY * tests + 1
         if mood:
             drift = self._drifts[source] = LATE * self._drifts.get(source, 0.0) + (1 - LATE) * error
             rate = MOOD_RATE + DRIFT_RATES[source] * abs(drift)
             self._moods[source] = _within(FADE * self._moods.get(source, 0.0) + rate * error)
+        return error
 
 
 def _class_of(mark: Mark, depth: int) -> tuple[str, float]:

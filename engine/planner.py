@@ -180,13 +180,13 @@ class AutoDrafting(Drafting):
 
     def _chance(self, offer: Offer, at: int, proposal: Proposal) -> float:
         if offer.marks:
-            return self._learned.acceptance.copied(offer.marks[at], at)
+            return self._learned.acceptance.copied(offer.marks[at], at, offer.opener)
         return self._learned.acceptance.sampled(offer.source, self._greedy, proposal.draft)
 
     def _chances(self, offer: Offer) -> Iterator[float]:
         acceptance = self._learned.acceptance
         if offer.marks:
-            return map(acceptance.copied, offer.marks, count())
+            return map(acceptance.copied, offer.marks, count(), repeat(offer.opener))
         return repeat(acceptance.sampled(offer.source, self._greedy), min(offer.length, LONGEST_SAMPLED))
 
     def _best(self, offer: Offer) -> tuple[float, int]:

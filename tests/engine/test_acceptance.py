@@ -29,3 +29,17 @@ def test_a_mood_rests_between_answers_and_classes_do_not() -> None:
     acceptance.rest()
     assert acceptance.learned.moods == {source: RESTED * mood for source, mood in before.moods.items()}
     assert acceptance.learned.classes == before.classes
+
+
+def test_where_a_long_copy_began_the_next_one_is_trusted_sooner() -> None:
+    quote, other = 7, 8
+    acceptance = Acceptance()
+    mark = Mark(2)
+    before = acceptance.copied(mark, 0, quote)
+    for match in range(2, 40):
+        acceptance.learn_copied(Offer("lookup", 1, [5], [Mark(match)], opener=quote), [5])
+    after, elsewhere = acceptance.copied(mark, 0, quote), acceptance.copied(mark, 0, other)
+    assert before < elsewhere < after
+    for _ in range(20):
+        acceptance.learn_copied(Offer("lookup", 1, [5], [mark], opener=quote), [6])
+    assert acceptance.copied(mark, 0, quote) == acceptance.copied(mark, 0, other)
