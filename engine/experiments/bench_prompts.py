@@ -1,6 +1,6 @@
 """Prompts by kind of text, written for this benchmark, and how long their answers are.
 
-The lengths are such that a run with all kinds takes about a quarter of an hour on two slow cores; where code is written
+The lengths are such that a run with all kinds takes about twenty minutes on two slow cores; where code is written
 or edited the whole file fits, since that is what a user waits for, and code repeats itself only after a while.
 """
 
