@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from engine.config import Request, Rule, Speculation
 from engine.context import Context
+from engine.costs import FLAT
 from engine.detokenize import TextStream
-from engine.events import Origin, Reading, Round, Tokens
+from engine.events import Origin, Reading, Round, Tokens, TokenTrace
 from engine.experience import Experience
 from engine.forget import Prompt
 from engine.generate import CatchingUp, Clock, DraftFailed, RoundDone
@@ -17,6 +18,7 @@ from engine.pair import OFF, Pair
 from engine.planner import Planner
 from engine.stats import Answer, CacheReceipts, Finish, Settings, StopKind, Verdict
 from engine.tally import Tally, receipt
+from engine.trace import Seen, Trace
 from engine.verdict import Leads
 
 
@@ -40,8 +42,11 @@ class Run:
         self.planner = Planner(asked, experience, pair.width_limit, pair.target.reach, request.sampling.greedy)
         self.finish: Finish | None = None
         self._pair, self._context, self._clock = pair, context, clock
+        self._costs = experience.costs
         self._stop_kind: StopKind | None = None
-        self._stream = TextStream(pair.target.vocab.piece, request.stop)
+        vocab = pair.target.vocab
+        self._stream = TextStream(vocab.piece, request.stop, b"".join(map(vocab.piece, prompt.beginning)))
+        self._trace = Trace(vocab) if request.trace else None
         self._ids: list[int] = []
         self._leads = Leads()
         self._failures: list[str] = []
@@ -76,18 +81,38 @@ class Run:
 
     def round(self, done: RoundDone) -> Iterator[Tokens | Round]:
         """Take in a round: its text as far as it may be shown, then its figures."""
-        self._tally.round(done, self._clock())
+        now = self._clock()
         self._note_held()
         first = len(self._ids)
         text, shown, looked_at = self._push(done.tokens)
+        leads = done.leads[:looked_at] if self._stream.stopped else done.leads
         if done.drafted or self._context.holds_wide:
-            self._leads.note(first, done.leads[:looked_at] if self._stream.stopped else done.leads)
+            self._leads.note(first, leads)
+        plain_ms = self._plain_ms(done, len(leads))
+        self._tally.round(done, now, plain_ms)
         origins: list[Origin] = [*done.sources[: done.accepted], "target"]
+        del origins[shown:]
         self._ids.extend(done.tokens[:shown])
         if done.end and not self.finish:
             self.finish, self._stop_kind = ("stop", "eos") if done.end == "eos" else (done.end, None)
-        yield Tokens(text=text, ids=done.tokens[:shown], origins=origins[:shown])
-        yield self._figures(done, shown)
+        told = self._told(text, origins, done.seen[:shown])
+        yield Tokens(text=text, ids=done.tokens[:shown], origins=origins, trace=told)
+        yield self._figures(done, shown, plain_ms)
+
+    def _plain_ms(self, done: RoundDone, passes: int) -> float | None:
+        """What a round would have taken in as many single passes, by what these cost now; None: unknown."""
+        if done.plain:
+            return 1000 * done.seconds
+        if self._pair.costs is FLAT:
+            return None
+        return passes * self._costs.target(1, len(self._context.ids) - len(done.tokens))
+
+    def _told(self, text: str, origins: Sequence[Origin] = (), seen: Sequence[Seen] = ()) -> list[TokenTrace]:
+        """What is to be told of tokens, these among them, now that `text` was shown."""
+        if self._trace is None:
+            return []
+        self._trace.add(origins, seen)
+        return self._trace.tell(text, self._stream)
 
     def _note_held(self) -> None:
         """How much of the prompt each cache has held, before any cut."""
@@ -106,7 +131,8 @@ class Run:
                 return text, max(0, self._stream.kept - len(self._ids)), looked_at
         return text, len(tokens), len(tokens)
 
-    def _figures(self, done: RoundDone, shown: int) -> Round:
+    def _figures(self, done: RoundDone, shown: int, plain_ms: float | None) -> Round:
+        about = self._tally.reasons.about
         return Round(
             source=done.source,
             drafted=done.drafted,
@@ -116,6 +142,9 @@ class Run:
             context=len(self.prompt.ids) + len(self._ids),
             plan=done.reason.text,
             speculation=done.speculation,
+            plain_ms=plain_ms,
+            needed=about.needed,
+            observed=about.observed,
         )
 
     def end(self, finish: Finish) -> Iterator[Tokens]:
@@ -124,8 +153,10 @@ class Run:
         self._context.settle(len(self.prompt.ids) + len(self._ids))
         if self._stop_kind != "eos":
             self._context.rest()
-        if rest := self._stream.finish():
-            yield Tokens(text=rest, ids=[], origins=[])
+        rest = self._stream.finish()
+        told = self._told(rest)
+        if rest or told:
+            yield Tokens(text=rest, ids=[], origins=[], trace=told)
 
     def answer(self) -> Answer:
         """The record; call it last."""
@@ -142,6 +173,7 @@ class Run:
             timings=self._tally.timings(pair.load_s, emitted),
             speculation=self._tally.speculation(self.planner, pair.width_limit, self.rule, emitted),
             verdict=self._verdict(),
+            replaces=self._stream.replaces,
             forgotten=self.prompt.forgotten,
             notes=self._notes(),
         )

@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 
+from engine import trace
 from engine.answer import Run
 from engine.config import EngineConfig, Request, Speculation
 from engine.config import Rule as RuleName
@@ -82,7 +84,7 @@ class Engine:
     @property
     def loaded(self) -> Loaded:
         """Names, context and notes for the user."""
-        loaded = self.pair.loaded
+        loaded = msgspec.structs.replace(self.pair.loaded, thinks=self._chat.thinks)
         if self._chat.note:
             loaded.notes.append(self._chat.note)
         return loaded
@@ -94,8 +96,11 @@ class Engine:
         """
         if self._chat.stops:
             request = msgspec.structs.replace(request, stop=(*request.stop, *self._chat.stops))
-        return self._answer(
-            lambda: self._horizon.prompt(request.messages, request.max_tokens, self.context.ids), request
+        return self._answer(lambda: self._prompt(request), request)
+
+    def _prompt(self, request: Request) -> Prompt:
+        return self._horizon.prompt(
+            request.messages, request.max_tokens, self.context.ids, request.go_on, request.thinking
         )
 
     def answer_ids(self, prompt: Sequence[int], request: Request) -> Iterator[AnswerEvent]:
@@ -228,12 +233,13 @@ class Engine:
 
     def _answering(self, run: Run, planner: Planner) -> Answering:
         vocab = self.pair.target.vocab
-        sampler = Sampler(run.request.sampling, vocab.size, vocab.eog, len(run.prompt.ids))
+        sampler = Sampler(run.request.sampling, vocab.size, vocab.eog, run.prompt.start)
+        chances = partial(trace.chances, vocab.size) if run.request.trace else None
         rule = self._rules(run.rule, run.seed, len(run.prompt.ids))
         drafters: list[Drafter] = [self._lookup]
         if self.context.draft is not None:
-            drafters.append(ModelDrafter(self.context, rule, sampler, self._cancelled.is_set))
+            drafters.append(ModelDrafter(self.context, rule, sampler, self._cancelled.is_set, chances))
         if self.context.exit_layers is not None:
-            drafters.append(ExitDrafter(self.context, rule, sampler, self._cancelled.is_set))
+            drafters.append(ExitDrafter(self.context, rule, sampler, self._cancelled.is_set, chances))
         room = run.request.max_tokens
-        return Answering(self.context, drafters, planner, rule, sampler, room, self._clock, self._pace.took)
+        return Answering(self.context, drafters, planner, rule, sampler, room, self._clock, self._pace.took, chances)

@@ -28,6 +28,8 @@ class Loaded(Event, frozen=True, kw_only=True):
     device: str
     notes: list[str] = []
     """Sentences for the user: why a draft was refused, what strict exactness costs."""
+    thinks: bool = False
+    """Whether the target's chat template can be told to think or not (see Request.thinking)."""
 
 
 class Reading(Event, frozen=True, kw_only=True):
@@ -54,7 +56,7 @@ class TokenTrace(Frozen, frozen=True, kw_only=True):
 
     origin: Origin
     text: str
-    """What the answer's text gained by it; empty inside a character."""
+    """What the answer's text gained by it: the characters that begin in it; empty inside a character."""
     target: float
     """The chance that the target gave it, before temperature and filters."""
     draft: float | None = None
@@ -74,7 +76,8 @@ class Tokens(Event, frozen=True, kw_only=True):
     ids: list[int]
     origins: list[Origin]
     trace: list[TokenTrace] = []
-    """One for each of the ids where the request wants it, else none."""
+    """Where the request wants it, in order, each token once its text is settled: not inside a character, nor where a
+    stop string may have begun.  So none is taken back, and those of all events are the answer's ids and its text."""
 
 
 class Round(Event, frozen=True, kw_only=True):
@@ -103,6 +106,24 @@ class Finished(Event, frozen=True, kw_only=True):
     answer: Answer
 
 
+class Kept(Event, frozen=True, kw_only=True):
+    """The caches are in a folder, which now takes so many bytes."""
+
+    bytes: int
+    reason: str = ""
+    """Why nothing was written, in a sentence; empty where all is there."""
+
+
+class Resumed(Event, frozen=True, kw_only=True):
+    """How many tokens each cache has taken up."""
+
+    target: int
+    draft: int | None
+    """None: there is no draft model."""
+    reason: str = ""
+    """Why one of them has to read again, in a sentence; empty where none has to."""
+
+
 class Failed(Event, frozen=True, kw_only=True):
     """A request or a load failed; `message` is one line for the user, `kind` the error's name."""
 
@@ -113,4 +134,4 @@ class Failed(Event, frozen=True, kw_only=True):
 
 
 AnswerEvent = Reading | Tokens | Round | Finished
-HostEvent = Loading | Loaded | Reading | Tokens | Round | Finished | Failed
+HostEvent = Loading | Loaded | Reading | Tokens | Round | Finished | Kept | Resumed | Failed

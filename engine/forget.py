@@ -35,6 +35,18 @@ class Prompt:
     """The turns that they are."""
     hole: tuple[int, int] | None = None
     """Where, in what the caches are known to hold, the tokens stand that must leave: from the first to the second."""
+    begun: int = 0
+    """So many of the last ids are the answer's own beginning."""
+
+    @property
+    def start(self) -> int:
+        """Where in the ids the answer begins."""
+        return len(self.ids) - self.begun
+
+    @property
+    def beginning(self) -> Sequence[int]:
+        """What of the answer is there already."""
+        return self.ids[self.start :]
 
     def note(self, n_ctx: int) -> str:
         """A sentence for the user; empty where nothing left."""
@@ -62,42 +74,67 @@ class Horizon:
         self._gone = 0
         """Turns that were not in the last prompt."""
 
-    def prompt(self, messages: Sequence[Message], max_tokens: int, held: Sequence[int] = ()) -> Prompt:
+    def prompt(
+        self,
+        messages: Sequence[Message],
+        max_tokens: int,
+        held: Sequence[int] = (),
+        go_on: bool = False,
+        thinking: bool | None = None,
+    ) -> Prompt:
         """The prompt with as many of the last turns as fit beside an answer; `held` is what the caches hold ids of.
 
+        `go_on`: the last message is the beginning of the answer, which stands behind the prompt and takes up room.
         Raises PromptTooLong where the system prompt and the last question alone do not fit, else as Chat.ids.
         """
+        prompt = self.peek(messages, max_tokens, held, go_on, thinking)
+        self._gone = prompt.turns
+        return prompt
+
+    def peek(
+        self,
+        messages: Sequence[Message],
+        max_tokens: int,
+        held: Sequence[int] = (),
+        go_on: bool = False,
+        thinking: bool | None = None,
+    ) -> Prompt:
+        """As `prompt`, for what may never be asked."""
+        begun: list[int] = []
+        if go_on:
+            begun = self._chat.begun(messages[-1], thinking)
+            messages = messages[:-1]
         system, turns = split(messages)
-        room = room_for(max_tokens, self._n_ctx)
-        for gone in self._cuts(system, turns, room):
-            ids = self._ids(system, turns[gone:])
+        room = room_for(max_tokens, self._n_ctx) + len(begun)
+        for gone in self._cuts(system, turns, room, thinking):
+            ids = self._ids(system, turns[gone:], thinking)
             if 0 < len(ids) <= self._n_ctx - room:
                 break
-        if len(ids) >= self._n_ctx:
-            raise PromptTooLong(len(ids), self._n_ctx)
-        before, self._gone = self._gone, gone
-        found = hole(self._ids(system, turns[before:]), ids, held) if before < gone else None
-        return Prompt(ids, sum(map(len, turns[:gone])), gone, found)
+        if len(ids) + len(begun) >= self._n_ctx:
+            raise PromptTooLong(len(ids) + len(begun), self._n_ctx)
+        ids += begun
+        before = [*self._ids(system, turns[self._gone :], thinking), *begun] if self._gone < gone else []
+        return Prompt(ids, sum(map(len, turns[:gone])), gone, hole(before, ids, held), len(begun))
 
-    def _cuts(self, system: Messages, turns: Sequence[Messages], room: int) -> Iterator[int]:
+    def _cuts(self, system: Messages, turns: Sequence[Messages], room: int, thinking: bool | None) -> Iterator[int]:
         """How many turns may have to leave: none, else as many as `cut` says, else one more and so on."""
         yield 0
         if len(turns) > 1:
-            least = cut(self._head(system), [self._size(turn) for turn in turns], self._n_ctx, room)
+            least = cut(self._head(system, thinking), [self._size(turn) for turn in turns], self._n_ctx, room)
             yield from range(max(1, least), len(turns))
 
-    def _ids(self, system: Messages, turns: Sequence[Messages]) -> list[int]:
+    def _ids(self, system: Messages, turns: Sequence[Messages], thinking: bool | None) -> list[int]:
         """The prompt with these turns; empty where they are more than the template can take in at once."""
         try:
-            return self._chat.ids([*system, *(message for turn in turns for message in turn)])
+            return self._chat.ids([*system, *(message for turn in turns for message in turn)], thinking)
         except TemplateExhausted:
             if len(turns) == 1:
                 raise
             return []
 
-    def _head(self, system: Messages) -> int:
+    def _head(self, system: Messages, thinking: bool | None) -> int:
         """Tokens of a prompt beside its turns."""
-        return len(self._chat.ids([*system, _PROBE])) - self._added((_PROBE,))
+        return len(self._chat.ids([*system, _PROBE], thinking)) - self._added((_PROBE,))
 
     def _size(self, turn: Messages) -> Size:
         question = next((at for at, message in enumerate(turn, 1) if message.role == "user"), len(turn))

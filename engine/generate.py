@@ -8,18 +8,22 @@ caches consistent.  One pass of the target over the last token and the drafts gi
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from engine import trace
 from engine.config import Speculation
 from engine.context import Cache, Context
 from engine.drafters import Drafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import ModelError
+from engine.model import FloatArray
+from engine.narrow import NarrowRows
 from engine.planner import Drafting, Planner
 from engine.reasons import Reason
 from engine.sampler import Sampler
 from engine.sampling import Distribution
 from engine.stats import Source
+from engine.trace import Chances, Seen
 from engine.verify import Proposal, Rule, verify
 
 Clock = Callable[[], float]
@@ -62,6 +66,15 @@ class RoundDone:
     """For each of the tokens, and for one that ended the answer: by how much its logit led; inf unless greedy."""
     seconds: float
     end: End | None
+    sampled: bool
+    """Whether a model ran for drafts, if in vain."""
+    seen: list[Seen]
+    """The chances of each of the tokens, where they are traced."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it was a single pass and nothing else."""
+        return not self.sources and not self.sampled
 
     @property
     def drafted(self) -> int:
@@ -87,11 +100,27 @@ class Answering:
     clock: Clock = time.perf_counter
     took: Callable[[int, float, int], None] = lambda _width, _ms, _context: None
     """Told of each verifying pass: its width, its milliseconds, and how many tokens it stood behind."""
+    chances: Chances | None = None
+    """What is asked for the chances of the answer's tokens; None: nobody wants to know."""
+
+
+class Judged(NamedTuple):
+    """What a verifying pass has decided."""
+
+    accepted: int
+    """Drafts that are kept."""
+    tokens: list[int]
+    """These, and the target's own token behind them."""
+    leads: list[float]
+    """By how much each of the tokens led."""
+    rows: FloatArray | NarrowRows
+    """The target's rows after each draft, until its next call."""
 
 
 def rounds(a: Answering) -> Generator[CatchingUp | DraftFailed | RoundDone, None, None]:
     """Rounds until an end; the context holds a read prompt (all but its last id)."""
-    last = min(len(a.context.ids) + a.room, a.context.target.model.n_ctx)
+    start = len(a.context.ids)
+    last = min(start + a.room, a.context.target.model.n_ctx)
     drafters = list(a.drafters)
     try:
         end: End | None = None
@@ -104,18 +133,26 @@ def rounds(a: Answering) -> Generator[CatchingUp | DraftFailed | RoundDone, None
             yield from _draft(a, drafting, drafters)
             yield from _catch_up(a.context, "target", a.context.target, 1)  # where an early exit has lost its cache
             verifying = a.clock()
-            accepted, tokens, leads = _verify(a, drafting.proposals)
+            judged = _verify(a, drafting.proposals)
             ms = (a.clock() - verifying) * 1000
-            a.planner.observe(drafting, tokens, accepted, ms, held)
+            seen = trace.seen(a.chances, judged.rows, drafting.proposals, judged.tokens) if a.chances else []
+            a.planner.observe(drafting, judged.tokens, judged.accepted, ms, held)
             a.took(1 + drafting.drafted, ms, held)
-            tokens, end = _cut(tokens, a.sampler.eog, last - held)
-            leads = leads[: len(tokens) + (end == "eos")]
-            a.context.commit(tokens, min(accepted, len(tokens)))
-            if end == "length" and len(a.context.ids) - a.sampler.start < a.room:
+            tokens, end = _cut(judged.tokens, a.sampler.eog, last - held)
+            a.context.commit(tokens, min(judged.accepted, len(tokens)))
+            if end == "length" and len(a.context.ids) - start < a.room:
                 end = "context_full"
-            seconds = a.clock() - started
             yield RoundDone(
-                drafting.reason, drafting.speculation, drafting.sources, accepted, tokens, leads, seconds, end
+                drafting.reason,
+                drafting.speculation,
+                drafting.sources,
+                judged.accepted,
+                tokens,
+                judged.leads[: len(tokens) + (end == "eos")],
+                a.clock() - started,
+                end,
+                drafting.sampling is not None,
+                seen[: len(tokens)],
             )
     finally:
         a.context.settle()
@@ -156,8 +193,8 @@ def _draft(
             drafting.took(wanted, found, (a.clock() - started) * 1000)
 
 
-def _verify(a: Answering, proposals: Sequence[Proposal]) -> tuple[int, list[int], list[float]]:
-    """How many drafts are kept, the kept ones with the target's own token behind them, and the leads of these."""
+def _verify(a: Answering, proposals: Sequence[Proposal]) -> Judged:
+    """One pass of the target over the drafts, and what comes of them."""
     ahead = [p.token for p in proposals]
     rows = a.context.advance_for(a.sampler.want, a.context.target, ahead, len(ahead) + 1)
     leads: list[float] = []
@@ -168,7 +205,7 @@ def _verify(a: Answering, proposals: Sequence[Proposal]) -> tuple[int, list[int]
         return found
 
     outcome = verify(a.rule, target, proposals, len(a.context.ids))
-    return outcome.accepted, [*ahead[: outcome.accepted], outcome.token], leads
+    return Judged(outcome.accepted, [*ahead[: outcome.accepted], outcome.token], leads, rows)
 
 
 def _cut(tokens: list[int], eog: frozenset[int], room: int) -> tuple[list[int], End | None]:

@@ -38,10 +38,10 @@ def load_pair(config: EngineConfig, progress: Tell) -> Pair:
 
 
 def _demo() -> Pair:
-    from engine.backends.demo import demo_pair
+    from engine.backends.demo import COSTS, demo_pair
 
     target, draft = demo_pair()
-    return Pair(target, draft, "demo-target", "demo-draft", device="demo", change=Change())
+    return Pair(target, draft, "demo-target", "demo-draft", device="demo", costs=COSTS, change=Change())
 
 
 class _Loader:

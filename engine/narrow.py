@@ -52,12 +52,21 @@ class Candidates:
     """The least logit selected for its size: none that is missing is above it (NaN is above all)."""
     whole: Callable[[], FloatArray]
     """Fetches the whole row; float32 [columns]."""
+    mass: Callable[[], float] | None = None
+    """Fetches the logarithm of the sum of exp over all real logits; None: the whole row tells."""
 
     @classmethod
-    def of(cls, ids: IntArray, logits: FloatArray, border: float, whole: Callable[[], FloatArray]) -> "Candidates":
+    def of(
+        cls,
+        ids: IntArray,
+        logits: FloatArray,
+        border: float,
+        whole: Callable[[], FloatArray],
+        mass: Callable[[], float] | None = None,
+    ) -> "Candidates":
         """Candidates whose ids come in any order, some of them twice."""
         ordered, places = np.unique(ids, return_index=True)
-        return cls(ordered, logits[places], border, whole)
+        return cls(ordered, logits[places], border, whole, mass)
 
 
 class NarrowRows(Protocol):

@@ -6,8 +6,8 @@ an answer that comes back in its message are its generated ids, so a next prompt
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 
 from engine.config import Message
 from engine.control import ControlTexts
@@ -18,6 +18,9 @@ from engine.splice import Part, kept, stand_ins, untouched
 from engine.templates import CHATML, PLAIN, ChatTemplate, TemplateExhausted
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_QUESTION = Message(role="user", content="x")
+Render = Callable[[Sequence[Message], Sequence[str]], str]
+"""Messages with other contents in, the text of their prompt out; raises TemplateFailed."""
 
 
 class Chat:
@@ -56,8 +59,27 @@ class Chat:
         names: dict[int | None, str] = {token: text for text, token in self._vocab.control.items()}
         return names.get(self._vocab.bos, ""), names.get(self._vocab.eos, "")
 
-    def ids(self, messages: Sequence[Message]) -> list[int]:
-        """The whole prompt, up to where the assistant begins.
+    @property
+    def thinks(self) -> bool:
+        """Whether the template can be told to think or not; of one that fails the first prompt will say so."""
+        try:
+            return bool(self._template.switches)
+        except TemplateFailed:
+            return False
+
+    def begun(self, message: Message, thinking: bool | None = None) -> list[int]:
+        """Ids of an answer's beginning, to stand behind a prompt: its own as far as they are its text.
+
+        The template has no part in it: many would strip or change what they are given as a whole answer.
+        """
+        message = _without_surrogates(message)
+        ids, text = message.ids or (), message.content
+        count, size = kept(ids, text, self._vocab.piece)
+        last = ids[count - 1] if count else self.ids([_QUESTION], thinking)[-1]
+        return [*ids[:count], *self._plain.ids(text[size:], last, None)]
+
+    def ids(self, messages: Sequence[Message], thinking: bool | None = None) -> list[int]:
+        """The whole prompt, up to where the assistant begins; `thinking` is told to a template that can be told.
 
         A template that refuses the messages gets them in plainer forms: the system prompt within the first user
         message, then neighbours of one role as one.  Raises EmptyPrompt and TemplateFailed.
@@ -68,7 +90,7 @@ class Chat:
         refusal: TemplateFailed | None = None
         for form in _forms(clean):
             try:
-                return self._assemble(form)
+                return self._assemble(form, thinking)
             except TemplateExhausted:
                 raise
             except TemplateFailed as error:
@@ -76,7 +98,7 @@ class Chat:
         assert refusal is not None
         raise refusal
 
-    def _assemble(self, messages: Sequence[Message]) -> list[int]:
+    def _assemble(self, messages: Sequence[Message], thinking: bool | None) -> list[int]:
         marks = stand_ins([*(m.content for m in messages), self._source, *self._vocab.control])
         hidden: dict[str, str] = {}
 
@@ -86,29 +108,21 @@ class Chat:
             return hidden[character]
 
         contents = [self._control.hide(message.content, stand_in) for message in messages]
-        text = self._render(messages, contents)
-        self._check_system(messages, contents, text)
+        render = partial(self._render, thinking=thinking)
+        text = render(messages, contents)
+        _check_system(messages, contents, text, render)
         cuts: list[tuple[int, int, Sequence[int]]] = [
             (start, end, (token,)) for start, end, token in self._control.find(text)
         ]
-        cuts += self._answers(messages, contents, text, marks)
+        cuts += self._answers(messages, contents, text, marks, render)
         return self._join(text, sorted(cuts), {mark: character for character, mark in hidden.items()})
 
-    def _render(self, messages: Sequence[Message], contents: Sequence[str]) -> str:
-        pairs = zip(messages, contents, strict=True)
-        return self._template.render([{"role": m.role, "content": content} for m, content in pairs], *self._ends)
-
-    def _check_system(self, messages: Sequence[Message], contents: Sequence[str], text: str) -> None:
-        """A template that leaves out the system prompt refuses it, too, without saying so."""
-        system = [at for at, message in enumerate(messages) if message.role == "system"]
-        if all(contents[at].strip() in text for at in system):
-            return
-        rest = [at for at in range(len(messages)) if at not in system]
-        if self._render([messages[at] for at in rest], [contents[at] for at in rest]) == text:
-            raise TemplateFailed("the model's chat template leaves out the system prompt")
+    def _render(self, messages: Sequence[Message], contents: Sequence[str], thinking: bool | None) -> str:
+        pairs = [{"role": m.role, "content": content} for m, content in zip(messages, contents, strict=True)]
+        return self._template.render(pairs, *self._ends, thinking)
 
     def _answers(
-        self, messages: Sequence[Message], contents: Sequence[str], text: str, marks: Iterator[str]
+        self, messages: Sequence[Message], contents: Sequence[str], text: str, marks: Iterator[str], render: Render
     ) -> list[tuple[int, int, Sequence[int]]]:
         """Where in the text which generated ids stand: whole answers, or without the blanks that were trimmed."""
         places: dict[Part, int] = {}
@@ -119,7 +133,7 @@ class Chat:
                 for at, message in enumerate(messages)
                 if message.ids and message.content.strip() and at not in known
             ]
-            places |= untouched(parts, contents, text, lambda new: self._render(messages, new), marks)
+            places |= untouched(parts, contents, text, partial(render, messages), marks)
         cuts: list[tuple[int, int, Sequence[int]]] = []
         for part, at in places.items():
             message = messages[part.message]
@@ -142,6 +156,16 @@ class Chat:
             at = end
         opening = [] if self._vocab.bos is None or ids[:1] == [self._vocab.bos] else [self._vocab.bos]
         return opening + ids
+
+
+def _check_system(messages: Sequence[Message], contents: Sequence[str], text: str, render: Render) -> None:
+    """A template that leaves out the system prompt refuses it, too, without saying so."""
+    system = [at for at, message in enumerate(messages) if message.role == "system"]
+    if all(contents[at].strip() in text for at in system):
+        return
+    rest = [at for at in range(len(messages)) if at not in system]
+    if render([messages[at] for at in rest], [contents[at] for at in rest]) == text:
+        raise TemplateFailed("the model's chat template leaves out the system prompt")
 
 
 def _part(at: int, content: str, trim: bool) -> Part:

@@ -94,6 +94,9 @@ class SpeculationStats(Frozen, frozen=True, kw_only=True):
     """The acceptance per test that was expected of it at the end."""
     expected_gain: float | None = None
     """Mean of what rounds with drafts were expected to gain over plain ones, as a share; None where none had any."""
+    saved_ms: float | None = None
+    """Milliseconds that drafting won, or lost where below 0: what single passes would have taken for the same tokens,
+    by their cost as it was known in each round, less what the rounds took; None where that cost is unknown."""
 
 
 class Verdict(Frozen, frozen=True, kw_only=True):
@@ -123,6 +126,9 @@ class Answer(Frozen, frozen=True, kw_only=True):
     timings: Timings
     speculation: SpeculationStats
     verdict: Verdict
+    replaces: int = 0
+    """Where it goes on from a half answer: how many last characters of that its text takes the place of, since one was
+    not whole, or a stop string began there."""
     forgotten: int = 0
     """Messages after the system prompt that the model no longer sees, because the context is full."""
     notes: list[str] = []

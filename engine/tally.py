@@ -25,6 +25,7 @@ class Tally:
     refusals: int = 0
     sources: dict[Source, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     positions: list[list[int]] = field(default_factory=list)
+    saved_ms: float | None = 0.0
     reasons: Reasons = field(default_factory=Reasons)
 
     def chunk(self, tokens: int, now: float) -> None:
@@ -32,8 +33,10 @@ class Tally:
         self.prompt_read += tokens
         self.prompt_seconds = now - self.started
 
-    def round(self, done: RoundDone, now: float) -> None:
-        """A round was committed at `now`."""
+    def round(self, done: RoundDone, now: float, plain_ms: float | None) -> None:
+        """A round was committed at `now`, whose tokens would have taken `plain_ms` in single passes; None: unknown."""
+        if self.saved_ms is not None:
+            self.saved_ms = None if plain_ms is None else self.saved_ms + plain_ms - 1000 * done.seconds
         if self.first_end is None:
             self.first_end, self.first_tokens = now, len(done.tokens)
         self.last_end = now
@@ -86,6 +89,7 @@ class Tally:
             needed=self.reasons.about.needed,
             observed=self.reasons.about.observed,
             expected_gain=self.reasons.gain,
+            saved_ms=self.saved_ms,
         )
 
     @property

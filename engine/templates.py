@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Never
 
-from jinja2 import nodes
+from jinja2 import meta, nodes
 from jinja2.environment import Template
 from jinja2.exceptions import TemplateError
 
@@ -30,6 +30,8 @@ PLAIN = (
 )
 """For models that know nothing of chats."""
 
+SWITCHES = frozenset({"enable_thinking", "thinking"})
+"""Names under which templates ask whether to think."""
 MAX_SOURCE = 200_000
 """Characters of a template; the largest in use have a tenth of it."""
 MAX_SECONDS = 1.0
@@ -52,6 +54,8 @@ class ChatTemplate:
         self._environment.globals.update(raise_exception=_raise_exception, strftime_now=self._strftime)
         self.literals: frozenset[str] = frozenset()
         """Texts in its expressions: what it may look for in a message."""
+        self.switches: frozenset[str] = frozenset()
+        """Under which of the names in SWITCHES it asks."""
         self._template = self._compile()
 
     def _compile(self) -> Template:
@@ -62,13 +66,20 @@ class ChatTemplate:
             tree = environment.parse(self.source)
             texts = (node.value for node in tree.find_all(nodes.Const))
             self.literals = frozenset(text for text in texts if isinstance(text, str))
+            self.switches = SWITCHES & meta.find_undeclared_variables(tree)
             code = environment.compile(watched(tree, environment), name="chat template")
             return Template.from_code(environment, code, environment.make_globals(None))
         except Exception as error:  # a program of somebody else's: whatever it raises is its failing
             raise _failed(error) from error
 
-    def render(self, messages: Sequence[Mapping[str, str]], bos: str = "", eos: str = "") -> str:
-        """The prompt up to where the assistant begins; raises TemplateFailed."""
+    def render(
+        self, messages: Sequence[Mapping[str, str]], bos: str = "", eos: str = "", thinking: bool | None = None
+    ) -> str:
+        """The prompt up to where the assistant begins; raises TemplateFailed.
+
+        `thinking`: what a template that asks is told; None: nothing.
+        """
+        told = {} if thinking is None else dict.fromkeys(self.switches, thinking)
         size = sum(len(text) for message in messages for text in message.values())
         self._environment.budget = Budget(_BASE + _SHARE * size, MAX_SECONDS)
         try:
@@ -79,6 +90,7 @@ class ChatTemplate:
                 add_generation_prompt=True,
                 tools=None,
                 documents=None,
+                **told,
             )
         except Exhausted as error:
             raise TemplateExhausted(str(_failed(error))) from error

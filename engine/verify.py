@@ -108,6 +108,8 @@ class Proposal:
 
     token: int
     draft: Distribution | None
+    chance: float | None = None
+    """What its model gave it before temperature and filters; None where nobody asked, or no model drew it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,15 @@ import re
 from collections.abc import Callable, Sequence
 
 from engine.backends.toy import ScriptLM, ToyVocabulary
+from engine.costs import Costs, DraftCost
 
 TARGET_MS, DRAFT_MS, WIDER_MS = 28.0, 3.0, 0.6
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+COSTS = Costs(lambda width, _: TARGET_MS + WIDER_MS * (width - 1), {"model": DraftCost(DRAFT_MS)})
+"""What passes of the demo's models take."""
 START, END = "<|im_start|>", "<|im_end|>"
 ANSWERS = (
     """Hello! I am a **scripted demo**: no model is loaded, so I say the same to everyone.

@@ -5,6 +5,7 @@ and widened to float32.  A whole row is copied only if somebody asks for it.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -16,13 +17,21 @@ from engine.narrow import Candidates
 class Selection:
     """What was selected, on the host; see engine.narrow.NarrowRows.  `logits` [rows, columns] must stay as they are."""
 
-    def __init__(self, logits: Tensor, values: FloatArray, ids: IntArray, count: int) -> None:
-        self._logits, self._values, self._ids, self._count = logits, values, ids, count
+    def __init__(self, logits: Tensor, size: int, values: FloatArray, ids: IntArray, count: int) -> None:
+        self._logits, self._size = logits, size
+        self._values, self._ids, self._count = values, ids, count
 
     def __getitem__(self, row: int, /) -> Candidates:
         """See NarrowRows; work is done for the rows alone that are looked at."""
         values = self._values[row]
-        return Candidates.of(self._ids[row], values, float(values[self._count - 1]), lambda: self.whole(row))
+        border = float(values[self._count - 1])
+        return Candidates.of(self._ids[row], values, border, lambda: self.whole(row), lambda: float(self._masses[row]))
+
+    @cached_property
+    def _masses(self) -> FloatArray:
+        """Of each row the logarithm of the sum of exp over its real logits, all at once; float32 [rows]."""
+        out: FloatArray = self._logits[:, : self._size].float().logsumexp(dim=1).cpu().numpy()
+        return out
 
     def whole(self, row: int) -> FloatArray:
         """The whole row, padding included; float32 [columns]."""
@@ -47,7 +56,7 @@ def select(logits: Tensor, size: int, count: int, named: Sequence[int]) -> Selec
     ids_here = np.empty(values_here.shape, np.int64)
     ids_here[:, :count] = packed[:, width:]
     ids_here[:, count:] = named
-    return Selection(logits, values_here, ids_here, count)
+    return Selection(logits, size, values_here, ids_here, count)
 
 
 def _sent(ids: Sequence[int], device: Device) -> Tensor:

@@ -12,15 +12,25 @@ from engine.errors import Interrupted
 from engine.model import FloatArray
 from engine.narrow import Candidates
 from engine.sampler import Sampler
+from engine.trace import Chances
 from engine.verify import Proposal, Rule
 
 
 class AheadDrafter:
     """What drafters that sample have in common; subclasses say what they offer and where a row comes from."""
 
-    def __init__(self, context: Context, rule: Rule, sampler: Sampler, stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        rule: Rule,
+        sampler: Sampler,
+        stopped: Callable[[], bool],
+        chances: Chances | None = None,
+    ) -> None:
+        """`chances` is asked for each token that is drawn; None: for none."""
         self._context = context
         self._rule, self._sampler, self._stopped = rule, sampler, stopped
+        self._chances = chances
 
     def row(self, ahead: Sequence[int]) -> FloatArray | Candidates:
         """Logits after the ids and the tokens drafted behind them, float32 [columns] or what is enough: one pass."""
@@ -36,7 +46,9 @@ class AheadDrafter:
         if self._stopped():
             raise Interrupted("stopped between two passes of the draft")
         tokens = [proposal.token for proposal in ahead]
-        row = self._sampler(self.row(tokens), self._context.ids, tokens)
+        logits = self.row(tokens)
+        row = self._sampler(logits, self._context.ids, tokens)
         if not submits([*(proposal.draft for proposal in ahead if proposal.draft), row]):
             return []
-        return [Proposal(self._rule.propose(row, len(self._context.ids) + len(tokens)), row)]
+        token = self._rule.propose(row, len(self._context.ids) + len(tokens))
+        return [Proposal(token, row, self._chances(logits, [token])[0] if self._chances else None)]

@@ -12,6 +12,7 @@ from engine.drafters.ahead import AheadDrafter
 from engine.model import FloatArray
 from engine.sampler import Sampler
 from engine.stats import Source
+from engine.trace import Chances
 from engine.verify import Rule
 
 
@@ -20,10 +21,17 @@ class ExitDrafter(AheadDrafter):
 
     source: Source = "exit"
 
-    def __init__(self, context: Context, rule: Rule, sampler: Sampler, stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        rule: Rule,
+        sampler: Sampler,
+        stopped: Callable[[], bool],
+        chances: Chances | None = None,
+    ) -> None:
         if context.exit_layers is None:
             raise ValueError("the context's target is not left early")
-        super().__init__(context, rule, sampler, stopped)
+        super().__init__(context, rule, sampler, stopped, chances)
 
     def offer(self, ids: Sequence[int], limit: int, ahead: Sequence[int] = ()) -> Offer | None:
         """As many tokens as one verifying pass can hold and the target can take back."""

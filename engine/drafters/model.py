@@ -9,6 +9,7 @@ from engine.model import FloatArray
 from engine.narrow import Candidates
 from engine.sampler import Sampler
 from engine.stats import Source
+from engine.trace import Chances
 from engine.verify import Rule
 
 
@@ -17,10 +18,17 @@ class ModelDrafter(AheadDrafter):
 
     source: Source = "model"
 
-    def __init__(self, context: Context, rule: Rule, sampler: Sampler, stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        rule: Rule,
+        sampler: Sampler,
+        stopped: Callable[[], bool],
+        chances: Chances | None = None,
+    ) -> None:
         if context.draft is None:
             raise ValueError("the context has no draft model")
-        super().__init__(context, rule, sampler, stopped)
+        super().__init__(context, rule, sampler, stopped, chances)
         self._cache = context.draft
 
     @property

@@ -1,5 +1,6 @@
 """Text as it may be shown: joined it is the full decode, cut at the first stop, never half a character."""
 
+import codecs
 from itertools import pairwise
 
 import pytest
@@ -163,3 +164,47 @@ def test_harmless_text_is_left_alone_and_escape_is_visible() -> None:
 @given(st.text(), st.integers(0, 20))
 def test_sanitizing_piece_by_piece_is_sanitizing_the_whole(text: str, at: int) -> None:
     assert sanitize(text[:at]) + sanitize(text[at:]) == sanitize(text)
+
+
+@settings(deadline=None)
+@given(PIECES, STOPS)
+def test_each_character_is_counted_for_the_token_it_began_in(pieces: list[bytes], stops: list[str]) -> None:
+    stream = TextStream(lambda token: pieces[token], stops)
+    settled: list[int] = []
+    for token in range(len(pieces)):
+        stream.push(token)
+        assert sum(stream.gained) == len(stream.text)
+        assert settled == stream.gained[: len(settled)]
+        assert len(settled) <= stream.settled <= stream.kept
+        settled = stream.gained[: stream.settled]
+    stream.finish()
+    assert settled == stream.gained[: len(settled)]
+    assert stream.settled == stream.kept
+    assert sum(stream.gained[: stream.kept]) == len(stream.text)
+    whole = [text_before(pieces, end) for end in range(len(pieces) + 1)]
+    for token, gained in enumerate(stream.gained[: stream.kept - 1]):
+        assert sum(stream.gained[:token]) + gained == whole[token + 1]
+
+
+def text_before(pieces: list[bytes], end: int) -> int:
+    """How many characters begin in the first pieces: those that are whole in them, and one that is not."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return len(decoder.decode(b"".join(pieces[:end]))) + bool(decoder.getstate()[0])
+
+
+@settings(deadline=None)
+@given(PIECES, STOPS, st.integers(0, 12))
+def test_what_goes_on_ends_as_if_it_had_never_been_broken_off(pieces: list[bytes], stops: list[str], cut: int) -> None:
+    said = codecs.getincrementaldecoder("utf-8")("replace").decode(b"".join(pieces[:cut]))
+    if first_stop(said, stops) is not None:
+        return
+    whole, _ = stream_of(pieces, stops)
+    stream = TextStream(lambda token: pieces[cut + token], stops, b"".join(pieces[:cut]))
+    for token in range(len(pieces[cut:])):
+        stream.push(token)
+    stream.finish()
+    assert stream.stopped == whole.stopped
+    assert stream.kept == max(0, whole.kept - cut) if stream.stopped else stream.kept == len(pieces[cut:])
+    assert sum(stream.gained[: stream.kept]) == len(stream.text)
+    shown, _ = stream_of(pieces[:cut], stops)
+    assert shown.text[: len(shown.text) - stream.replaces] + stream.text == whole.text

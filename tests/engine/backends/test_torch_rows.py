@@ -11,6 +11,7 @@ from engine import narrow
 from engine.config import Sampling
 from engine.penalties import Used
 from engine.sampling import after
+from engine.trace import chances
 from tests.engine.narrowing import Case, cases, outcome
 from tests.engine.rows import steady
 
@@ -47,6 +48,17 @@ def test_candidates_are_the_largest_and_the_named(dtype: object, named: tuple[in
         assert {*above, *named} <= {*found.ids.tolist()}
         assert found.border == np.sort(row[:5000])[-60]
         assert len(found.ids) <= 60 + len(named)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_chances_are_told_where_the_logits_are(dtype: object) -> None:
+    logits = (torch.randn(3, 5100, generator=torch.Generator().manual_seed(3)) * 4).to(dtype)
+    logits[:, 5000:] = 99
+    rows = select(logits, 5000, 60, (17, 4999))
+    rows.whole = lambda _: pytest.fail("a whole row was fetched")
+    for i, row in enumerate(logits.float().numpy()):
+        tokens = [17, *rows[i].ids[-3:].tolist()]
+        assert chances(5000, rows[i], tokens) == pytest.approx(chances(5000, row, tokens), rel=1e-4)
 
 
 def test_sixteen_bits_seldom_need_the_whole_row() -> None:
