@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widgets import Markdown
 from textual.widgets._markdown import MarkdownFence, MarkdownTable, MarkdownTableCellContents, MarkdownTableContent
 
+from app.widgets.copy_mark import CopyMark
 from app.widgets.prose_list import FlatBullets, FlatNumbers
 from engine.detokenize import sanitize
 
@@ -47,8 +48,25 @@ def parser() -> MarkdownIt:
     return markdown
 
 
+def code_blocks(text: str) -> list[str]:
+    """All blocks of code of a Markdown text, in order."""
+    tokens = parser().parse(plain(text))
+    return [token.content.rstrip() for token in tokens if token.type in ("fence", "code_block")]
+
+
 class ProseFence(MarkdownFence):
-    """A code block; its language is never guessed, since guessing tries every lexer there is."""
+    """A code block with a corner that copies it; its language is never guessed: that would try every lexer there is."""
+
+    @dataclass
+    class CopyWanted(Message):
+        """This code is to be copied."""
+
+        code: str
+
+    def compose(self) -> ComposeResult:
+        """The code, and the corner over it."""
+        yield from super().compose()
+        yield CopyMark()
 
     def highlight(self, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:  # type: ignore[override]
         """Coloured code, or plain where colours cost too much."""
@@ -58,6 +76,19 @@ class ProseFence(MarkdownFence):
         if not words or len(code) > limit:
             return Content(code.expandtabs(8))
         return super().highlight(code, words[0], ansi=ansi, dark=dark)
+
+    def on_enter(self) -> None:
+        """Show the corner."""
+        self.set_class(self.is_mouse_over, "-hover")
+
+    def on_leave(self) -> None:
+        """Hide it once the mouse is really elsewhere."""
+        self.set_class(self.is_mouse_over, "-hover")
+
+    def on_copy_mark_clicked(self, event: CopyMark.Clicked) -> None:
+        """Say what is to be copied."""
+        event.stop()
+        self.post_message(self.CopyWanted(self.code))
 
 
 class ProseTableContent(MarkdownTableContent):

@@ -1,6 +1,7 @@
 """Figures as words, the live figures and the transcript: all pure."""
 
 import pytest
+from msgspec.structs import replace
 
 from app import figures
 from app.live import Meter
@@ -42,7 +43,8 @@ def test_a_summary_without_drafts_says_nothing_of_them() -> None:
         plan="",
     )  # fmt: skip
     assert (
-        figures.summary(answer("x", speculation=plain, verdict=Verdict(kind="not_greedy"))) == "1 tokens · 54.2 tok/s"
+        figures.summary(answer("x", speculation=plain, verdict=Verdict(kind="not_greedy")))
+        == "1 token · 54.2 tok/s · reused 790 · read 22"
     )
 
 
@@ -115,3 +117,29 @@ def test_dropping_the_answer_leaves_the_question() -> None:
     assert [entry.text for entry in talk] == ["q"]
     assert talk.drop_answer()
     assert len(talk) == 1
+
+
+@pytest.mark.parametrize(
+    ("ties", "said"),
+    [
+        ([0], "1 near tie at token 1 ‘a’"),
+        ([1, 2], "2 near ties, the first at token 2 ‘a’"),
+        ([2], "1 near tie at its end ‘a’"),
+    ],
+)
+def test_a_receipt_names_the_near_tie_and_what_was_won(ties: list[int], said: str) -> None:
+    stats = replace(answer("x").speculation, saved_ms=1240.0)
+    tied = answer("x", ids=[5, 6], speculation=stats, verdict=Verdict(kind="near_ties", near_ties=ties))
+    assert figures.summary(tied, "‘a’") == (
+        f"2 tokens · 54.2 tok/s · 67 % accepted · 1.9 a round · won 1.24 s · reused 790 · read 22 · {said}"
+    )
+
+
+def test_what_was_won_or_lost() -> None:
+    assert [figures.won(ms) for ms in (340.0, -1500.0, 0.2)] == ["won 340 ms", "lost 1.50 s", "nothing won"]
+
+
+def test_no_chance_is_called_sure_or_nought_that_is_not() -> None:
+    chances = (0.0, 0.0004, 0.001, 0.5, 0.9994, 0.9995, 1.0)
+    said = ["0 %", "< 0.1 %", "0.1 %", "50.0 %", "> 99.9 %", "> 99.9 %", "100 %"]
+    assert [figures.chance(one) for one in chances] == said
