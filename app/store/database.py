@@ -25,8 +25,8 @@ PRAGMAS = ("synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", "temp_stor
 class Database:
     """A file of conversations, or memory alone; usable from any thread."""
 
-    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
-        self._connection, self._name = connection, name
+    def __init__(self, connection: sqlite3.Connection, name: str, path: Path | None = None) -> None:
+        self._connection, self._name, self._path = connection, name, path
         self._lock = threading.RLock()
 
     @classmethod
@@ -47,7 +47,19 @@ class Database:
             except BaseException:
                 connection.close()
                 raise
-        return cls(connection, name)
+        return cls(connection, name, path)
+
+    @contextmanager
+    def aside(self) -> Iterator["Database"]:
+        """Another connection, whose long work holds up no reader of this one; memory has but one."""
+        if self._path is None:
+            yield self
+            return
+        other = Database.open(self._path)
+        try:
+            yield other
+        finally:
+            other.close()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

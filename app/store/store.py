@@ -82,16 +82,20 @@ class Store:
             conversations.restore(connection, conversation)
 
     def purge(self) -> tuple[int, ...]:
-        """Erase what was deleted before this store was opened, in the file and its index; the numbers of it."""
-        with self._database.writing() as connection:
-            gone = conversations.deleted(connection, self._opened)
-            for conversation in gone:
-                desk.forget_inputs(connection, conversation)
-                conversations.erase(connection, conversation)
+        """Erase what was deleted before this store was opened, in the file and its index; the numbers of it.
+
+        This may take seconds, in which others read but do not write.
+        """
+        with self._database.aside() as database:
+            with database.writing() as connection:
+                gone = conversations.deleted(connection, self._opened)
+                for conversation in gone:
+                    desk.forget_inputs(connection, conversation)
+                    conversations.erase(connection, conversation)
+                if gone:
+                    search.wipe(connection)
             if gone:
-                search.wipe(connection)
-        if gone:
-            self._database.forget_log()
+                database.forget_log()
         return gone
 
     def set_system(self, conversation: int, text: str) -> None:

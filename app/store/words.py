@@ -6,6 +6,7 @@ emoji.  Everything that finds text goes by `terms`, so an index, a query and an 
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -75,32 +76,46 @@ class Query:
 
     def excerpt(self, text: str, width: int = 120) -> tuple[str, tuple[tuple[int, int], ...]]:
         """A line of the text that shows as many of the words as it can, and where it has them."""
-        line = sanitize(" ".join(text.split()))
-        found = list(islice(self._find(line), _MOST_FOUND))
-        begin = 0
-        if found:
-            best = max(found, key=lambda at: len({x.word for x in found if 0 <= x.start - at.start < width * 2 // 3}))
-            begin = _word_start(line, min(best.start - width // 4, len(line) - width), best.start)
-        end = begin + width
-        head, tail = "…" if begin else "", "…" if end < len(line) else ""
-        shift = len(head) - begin
-        inside = [(at.start + shift, at.end + shift) for at in found if begin <= at.start and at.end <= end]
-        return head + line[begin:end] + tail, tuple(_apart(inside))
+        line = " ".join(text.split())
+        start = self._place(line, width * 2 // 3)
+        begin = _word_start(line, min(start - width // 4, len(line) - width), start)
+        head, tail = "…" if begin else "", "…" if begin + width < len(line) else ""
+        shown = sanitize(line[begin : begin + width])
+        spans = ((found.start + len(head), found.end + len(head)) for found in self._find(shown))
+        return head + shown + tail, tuple(_apart(spans))
+
+    def _place(self, line: str, width: int) -> int:
+        """Where the first stretch of this width begins that has as many of the words as any."""
+        near: deque[Found] = deque()
+        best, most = 0, 0
+        for found in islice(self._find(line), _MOST_FOUND):
+            near.append(found)
+            while found.start - near[0].start >= width:
+                near.popleft()
+            if (seen := len({one.word for one in near})) > most:
+                best, most = near[0].start, seen
+            if most == len(self._words):
+                break
+        return best
 
     def _find(self, line: str) -> Iterator[Found]:
-        here = list(terms(line))
-        for place in range(len(here)):
+        """Where the words stand, in order; no further is read than is asked for."""
+        ahead, longest = terms(line), max(map(len, self._words), default=0)
+        here = deque(islice(ahead, longest))
+        while here:
             for number, word in enumerate(self._words):
-                stretch = here[place : place + len(word)]
-                if self._is(number, tuple(term.folded for term in stretch)):
-                    yield Found(stretch[0].start, stretch[-1].end, number)
+                if here[0].folded.startswith(word[0]) and self._is(number, [*islice(here, len(word))]):
+                    yield Found(here[0].start, here[len(word) - 1].end, number)
+            here.popleft()
+            here.extend(islice(ahead, 1))
 
-    def _is(self, number: int, stretch: tuple[str, ...]) -> bool:
+    def _is(self, number: int, stretch: list[Term]) -> bool:
         """Whether these terms are the word of this number."""
         word = self._words[number]
+        folded = tuple(term.folded for term in stretch)
         if number < len(self._words) - 1 or len(stretch) < len(word):
-            return stretch == word
-        return stretch[:-1] == word[:-1] and stretch[-1].startswith(word[-1])
+            return folded == word
+        return folded[:-1] == word[:-1] and folded[-1].startswith(word[-1])
 
 
 def _fold(word: str, single: bool) -> str:

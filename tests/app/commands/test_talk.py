@@ -18,7 +18,7 @@ from app.store.store import Store
 from app.transcript import Entry
 from engine import client
 from engine.config import Message, Request
-from tests.app.command import FAKE, paceline, variables
+from tests.app.command import FAKE, variables
 from tests.engine import host_fake
 from tests.engine.host_fake import answer_of
 from tests.tiny_gguf import write_llama
@@ -220,13 +220,12 @@ def test_trouble_while_it_is_kept_is_told_once(store: Store, capsys: pytest.Capt
     assert [message.content for message in talk.ask("x").messages] == ["a", "b", *["question", "0 "] * 2, "x"]
 
 
-def test_ask_is_kept_unless_history_is_off(home: Path, tmp_path: Path) -> None:
-    model = str(write_llama(tmp_path / "model.gguf"))
-    options = ["--target", model, "--ctx", "256", "--max-tokens", "4", "--threads", "1", "--temperature", "0"]
-    assert paceline(home, "ask", "first", *options).code == 0
-    assert paceline(home, "ask", "unseen", *options, PACELINE_HISTORY="false").code == 0
-    assert paceline(home, "ask", "again", "--continue", *options).code == 0
-    with closing(Store.open(paths.conversations_file())) as store:
-        assert [summary.title for summary in store.summaries()] == ["first"]
-        assert [node.entry.text for node in store.get(1).path][::2] == ["first", "again"]
-        assert store.get(1).options["max_tokens"] == 4
+def test_ask_is_kept_unless_history_is_off(tmp_path: Path, store: Store, asked: list[Request]) -> None:
+    options = ["--target", str(write_llama(tmp_path / "model.gguf")), "--max-tokens", "4"]
+    assert cli.run(["ask", "1", *options]) == 0
+    assert cli.run(["ask", "2", *options, "--history=false"]) == 0
+    assert cli.run(["ask", "3", *options, "--continue"]) == 0
+    assert [summary.title for summary in store.summaries()] == ["1"]
+    assert path(store, 1) == [("1", ""), ("0 ", "cut off"), ("3", ""), ("0 1 2 ", "cut off")]
+    assert store.get(1).options == {"max_tokens": 4}
+    assert len(asked) == 3
