@@ -12,7 +12,7 @@ from typing import Protocol
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Select, Static, TextArea
@@ -80,6 +80,7 @@ class SettingsScreen(ModalScreen[Outcome | None]):
 
     CSS_PATH = "settings.tcss"
     AUTO_FOCUS = "#system"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
     BINDINGS = [
         Binding("ctrl+s", "apply", "Apply", id="settings.apply", priority=True,
                 tooltip="Let this hold: for this conversation what is its own, else for the program"),
@@ -111,7 +112,7 @@ class SettingsScreen(ModalScreen[Outcome | None]):
     def compose(self) -> ComposeResult:
         """The conversation's settings, the program's, what is to be said, keys."""
         options = self._subject.options.said()
-        with VerticalScroll(id="settings", can_focus=False):
+        with Vertical(id="settings"):
             yield Static("This conversation", classes="section", markup=False)
             yield self._preset_row()
             yield self._system_row()

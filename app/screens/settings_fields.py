@@ -31,7 +31,7 @@ CONVERSATION = (
     Line("frequency_penalty", "Frequency penalty", "makes tokens of the answer less likely with each use"),
     Line("presence_penalty", "Presence penalty", "makes tokens of the answer less likely once they are used"),
     Line("seed", "Seed", "makes an answer repeatable, with drafts on or off; to the letter in strict exactness"),
-    Line("max_tokens", "Longest answer", "in tokens"),
+    Line("max_tokens", "Longest answer", "in tokens; where it ends there, it can be continued"),
     Line("thinking", "Thinking", "whether the model thinks before it answers",
          (("auto", "auto"), ("on", "on"), ("off", "off"))),
     Line("spec", "Speculation", "auto, off, or how many tokens to draft each round; changes speed, never what is said"),
@@ -57,7 +57,7 @@ PROGRAM = (
 
 
 UNSAID = {
-    "seed": "new each time", "rule": "by the seed", "thinking": "auto", "spec": "auto", "exact": "normal",
+    "seed": "new each time", "rule": "auto", "thinking": "auto", "spec": "auto", "exact": "normal",
     "history": "on",
 }  # fmt: skip
 """What holds where nobody says anything, for those whose default is no value of a record."""

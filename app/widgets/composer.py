@@ -26,6 +26,9 @@ from app.widgets.path_list import PathList
 from app.widgets.prompt import PAUSE_S, QUIET_S, Prompt, is_blank
 from app.widgets.waiting import Waiting
 
+LONGEST = 4096
+"""Characters before the cursor in which a path is looked for."""
+
 
 class Composer(Vertical):
     """The prompt with its files and what waits."""
@@ -201,7 +204,8 @@ class Composer(Vertical):
 
     def _word(self) -> str | None:
         row, column = self.prompt.cursor_location
-        return word_before(self.prompt.document.get_line(row)[:column]) if self.prompt.selection.is_empty else None
+        before = self.prompt.document.get_line(row)[max(0, column - LONGEST) : column]
+        return word_before(before) if self.prompt.selection.is_empty else None
 
     async def _offer(self, word: str) -> None:
         folder = self._folder or Path.cwd()

@@ -74,6 +74,14 @@ class SettingRow(Horizontal):
         else:
             self.query_one(Field).value = text
 
+    def on_descendant_focus(self) -> None:
+        """Stand out."""
+        self.add_class("-current")
+
+    def on_descendant_blur(self) -> None:
+        """Stand back."""
+        self.remove_class("-current")
+
     @on(Input.Changed)
     @on(Select.Changed)
     def _changed(self, event: Input.Changed | Select.Changed) -> None:
