@@ -27,11 +27,53 @@ class Offer:
     """Bytes of memory that it needs."""
     available: int
     """Bytes of memory that this machine has for it."""
+    installed: bool = False
+    """Whether all its models are here."""
+    models: tuple[str, ...] = ()
+    """Their ids, the target's first."""
 
     @property
     def fits(self) -> bool:
         """Whether the memory suffices."""
         return self.memory <= self.available
+
+
+@dataclass(frozen=True)
+class Known:
+    """A model that is on this machine or can be."""
+
+    id: str
+    title: str
+    bytes: int
+    """Length of its file; 0 where the file is gone."""
+    state: str
+    """installed, added, tuned, partly fetched, damaged, gone, or not installed"""
+    licence: str | None = None
+    fetched: int = 0
+    """Bytes of it that are here."""
+    memory: int | None = None
+    """Bytes of memory that it needs alone; None where its file does not tell."""
+    available: int = 0
+    """Bytes of memory that this machine has for it."""
+
+    @property
+    def here(self) -> bool:
+        """Whether it can be loaded."""
+        return self.state in {"installed", "added", "tuned"}
+
+    @property
+    def fits(self) -> bool:
+        """Whether the memory suffices, as far as is known."""
+        return self.memory is None or self.memory <= self.available
+
+
+@dataclass(frozen=True)
+class DraftFit:
+    """Whether one model can draft for another."""
+
+    fits: bool
+    reason: str
+    """Why or how, in one line."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +83,12 @@ class Fetched:
     what: str
     done: int
     total: int
+
+
+Report = Callable[[Fetched], None]
+"""Called from the thread that does the work."""
+Asked = Callable[[], bool]
+"""Whether the user wants the work to stop."""
 
 
 class Shelf(Protocol):
@@ -65,8 +113,32 @@ class Shelf(Protocol):
         """The pairs that can be fetched, the best first."""
         ...
 
-    def fetch(self, pair: str, report: Callable[[Fetched], None], cancelled: Callable[[], bool]) -> None:
-        """Fetch all models of a pair; raises an error of the models package, also when cancelled."""
+    def fetch(self, pair: str, report: Report, cancelled: Asked) -> None:
+        """Fetch a model, or all models of a pair; raises an error of the models package, also when cancelled."""
+        ...
+
+    def models(self) -> tuple[Known, ...]:
+        """All models that are here or can be fetched."""
+        ...
+
+    def config_of(self, target: str, draft: str | None) -> EngineConfig:
+        """How to load these two, by id, with the user's settings; None drafts by lookup alone.  Raises as `config`."""
+        ...
+
+    def draft_fit(self, target: str, draft: str) -> DraftFit:
+        """Whether one model can draft for another; an error of the engine or the models where that cannot be told."""
+        ...
+
+    def add(self, path: str, report: Report, cancelled: Asked) -> str:
+        """Register a GGUF file where it lies; its id.  Raises an error of the models package, also when cancelled."""
+        ...
+
+    def verify(self, id: str, report: Report, cancelled: Asked) -> None:
+        """Hash a model's file, or those of a pair, again; raises an error of the models package where one is wrong."""
+        ...
+
+    def remove(self, id: str) -> None:
+        """Delete what was fetched, forget what was added; raises an error of the models package."""
         ...
 
 

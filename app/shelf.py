@@ -5,16 +5,19 @@ Everything here may block, and the models package is imported only when it is us
 
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app import paths
 from app.choice import MOST_CONTEXT, Choice, choose, measured_idle, with_answers
 from app.settings import Settings
-from app.setup import Fetched, Offer
+from app.setup import Asked, DraftFit, Fetched, Known, Offer, Report
 from engine.config import EngineConfig
 
 if TYPE_CHECKING:
-    from models import Library, Pair, Progress
+    from app.listing import ModelRow
+    from models import Installed, Library, Pair, Progress
+    from models.fit import Load
 
 
 class ModelShelf:
@@ -37,7 +40,13 @@ class ModelShelf:
 
     def config(self, pair: str | None = None) -> EngineConfig:
         """What to load: the pair named, else what the settings say; reads the headers of the files."""
-        settings = Settings(pair=pair).over(self._settings) if pair else self._settings
+        return self._choose(Settings(pair=pair).over(self._settings) if pair else self._settings)
+
+    def config_of(self, target: str, draft: str | None) -> EngineConfig:
+        """How to load these two under the user's settings; reads the headers of the files."""
+        return self._choose(Settings(target=target, draft=draft or "none").over(self._settings))
+
+    def _choose(self, settings: Settings) -> EngineConfig:
         self._choice = measured_idle(with_answers(choose(settings, self._library), settings))
         return self._choice.config
 
@@ -48,29 +57,102 @@ class ModelShelf:
 
     def offers(self) -> tuple[Offer, ...]:
         """All pairs of the catalogue."""
-        return tuple(self._offer(pair) for pair in self._library.catalogue.pairs.values())
+        here = {pair.id for pair in self._library.installed_pairs()}
+        return tuple(self._offer(pair, pair.id in here) for pair in self._library.catalogue.pairs.values())
 
-    def _offer(self, pair: "Pair") -> Offer:
-        from models import available, largest_context, need
+    def _offer(self, pair: "Pair", installed: bool) -> Offer:
+        from models import available
         from models.fit import of_entry
 
         entries = self._library.catalogue.entries(pair.id)
-        loads, free = [of_entry(entry) for entry in entries], available()
-        context = largest_context(loads, MOST_CONTEXT, free) or MOST_CONTEXT
+        free = available()
         return Offer(
             id=pair.id,
             title=pair.title,
             note=pair.note,
             bytes=sum(entry.source.bytes for entry in entries),
-            memory=need(loads, min(context, loads[0].facts.n_ctx_train)),
+            memory=_need([of_entry(entry) for entry in entries], free),
             available=free,
+            installed=installed,
+            models=pair.models,
         )
 
-    def fetch(self, pair: str, report: Callable[[Fetched], None], cancelled: Callable[[], bool]) -> None:
-        """Fetch all models of a pair; raises a ModelsError, also when cancelled."""
+    def models(self) -> tuple[Known, ...]:
+        """All models of the catalogue, then the others, then tuned drafts."""
+        from app import tuned
+        from app.listing import model_rows
+        from models import available
+
+        free = available()
+        here = {model.id: model for model in self._library.installed()}
+        rows = tuple(self._known(row, here.get(row.id), free) for row in model_rows(self._library))
+        made = (
+            Known(one.id, f"{one.form}, for {one.target}", one.bytes, "tuned", fetched=one.bytes, available=free)
+            for one in tuned.records()
+        )
+        return (*rows, *made)
+
+    def _known(self, row: "ModelRow", there: "Installed | None", free: int) -> Known:
+        from models import ModelsError
+        from models.fit import of_entry, of_file
+
+        entry, state, memory = self._library.catalogue.models.get(row.id), row.state, None
+        try:
+            load = of_entry(entry) if entry else of_file(there.path) if there else None
+            memory = _need([load], free) if load else None
+        except ModelsError:
+            state = "damaged"
+        return Known(row.id, row.title, row.bytes, state, row.licence, row.fetched_bytes, memory, free)
+
+    def draft_fit(self, target: str, draft: str) -> DraftFit:
+        """What their vocabularies say, which a process of its own reads."""
+        from app.commands.check import VERDICTS
+        from engine.check import check
+
+        if target == draft:
+            return DraftFit(False, "a model cannot run ahead of itself: choose a smaller one")
+        found = check(self._path(target), self._path(draft))
+        return DraftFit(found.fit != "none", f"{VERDICTS[found.fit]}: {found.reason}")
+
+    def _path(self, id: str) -> Path:
+        from app import tuned
+
+        return (tuned.named(id) or self._library.resolve(id)).path
+
+    def fetch(self, pair: str, report: Report, cancelled: Asked) -> None:
+        """Fetch a model, or all models of a pair; raises a ModelsError, also when cancelled."""
         from models import pull
 
-        def pass_on(progress: "Progress") -> None:
-            report(Fetched(progress.what, progress.done, progress.total))
+        pull(pair, self._library, _passing(report), cancelled)
 
-        pull(pair, self._library, pass_on, cancelled)
+    def add(self, path: str, report: Report, cancelled: Asked) -> str:
+        """Register a file where it lies; raises a ModelsError, also when cancelled."""
+        return self._library.add(Path(path.strip()), _passing(report), cancelled).id
+
+    def verify(self, id: str, report: Report, cancelled: Asked) -> None:
+        """Hash files again; raises a ModelsError where one is wrong."""
+        pairs = self._library.catalogue.pairs
+        for name in pairs[id].models if id in pairs else (id,):
+            self._library.verify(name, _passing(report), cancelled)
+
+    def remove(self, id: str) -> None:
+        """Delete or forget a model, a pair or a tuned draft, with what was tuned from it; raises a ModelsError."""
+        from app.removal import remove
+
+        for _ in remove(self._library, id):
+            pass
+
+
+def _need(loads: "list[Load]", free: int) -> int:
+    """Bytes that these models need with the context that would be taken for them."""
+    from models import largest_context, need
+
+    context = largest_context(loads, MOST_CONTEXT, free) or MOST_CONTEXT
+    return need(loads, min(context, loads[0].facts.n_ctx_train))
+
+
+def _passing(report: Report) -> Callable[["Progress"], None]:
+    def pass_on(progress: "Progress") -> None:
+        report(Fetched(progress.what, progress.done, progress.total))
+
+    return pass_on

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from app.setup import Fetched, Offer, Setup
+from app.setup import DraftFit, Fetched, Known, Offer, Setup
 from app.tui import ChatApp
 from engine.config import EngineConfig, Request
 from tests.fakes_client import FakeEngine
@@ -33,16 +33,60 @@ class FakeShelf:
         self.config_error: Exception | None = None
         self.begun = threading.Event()
         self.was_cancelled = threading.Event()
+        self.known: tuple[Known, ...] = ()
+        self.fits: dict[tuple[str, str], DraftFit] = {}
+        """How models fit; those that are not named do."""
+        self.asked: list[tuple[str, ...]] = []
+        """What was asked of it beside the pairs: the name of the method and its arguments."""
+        self.threads: set[int] = set()
+        """The threads that it was called from, but for `ready`."""
 
     def ready(self) -> bool:
         return self._installed
 
     def config(self, pair: str | None = None) -> EngineConfig:
+        self._called("config", *([pair] if pair else []))
+        self._fail()
+        assert self._installed if pair is None else pair in self.fetched or self._offered(pair)
+        return CONFIG
+
+    def _fail(self) -> None:
         if self.config_error is not None:
             error, self.config_error = self.config_error, None
             raise error
-        assert self._installed if pair is None else pair in self.fetched
+
+    def _offered(self, pair: str) -> bool:
+        return any(offer.installed for offer in self._offers if offer.id == pair)
+
+    def _called(self, *words: str) -> None:
+        self.asked.append(words)
+        self.threads.add(threading.get_ident())
+
+    def config_of(self, target: str, draft: str | None) -> EngineConfig:
+        self._called("config_of", target, draft or "none")
+        self._fail()
         return CONFIG
+
+    def models(self) -> tuple[Known, ...]:
+        self._called("models")
+        return self.known
+
+    def draft_fit(self, target: str, draft: str) -> DraftFit:
+        self._called("draft_fit", target, draft)
+        return self.fits.get((target, draft), DraftFit(True, "fits: each token means the same in both"))
+
+    def add(self, path: str, report: Callable[[Fetched], None], cancelled: Callable[[], bool]) -> str:
+        self._called("add", path)
+        self._work(report, cancelled)
+        return "mine"
+
+    def verify(self, id: str, report: Callable[[Fetched], None], cancelled: Callable[[], bool]) -> None:
+        self._called("verify", id)
+        self._work(report, cancelled)
+
+    def remove(self, id: str) -> None:
+        self._called("remove", id)
+        self._raise()
 
     def used(self) -> None:
         self.uses += 1
@@ -51,6 +95,11 @@ class FakeShelf:
         return self._offers
 
     def fetch(self, pair: str, report: Callable[[Fetched], None], cancelled: Callable[[], bool]) -> None:
+        self._called("fetch", pair)
+        self._work(report, cancelled)
+        self.fetched.append(pair)
+
+    def _work(self, report: Callable[[Fetched], None], cancelled: Callable[[], bool]) -> None:
         report(Fetched("downloading big-model", 500_000_000, 1_000_000_000))
         self.begun.set()
         for _ in range(2000):
@@ -60,10 +109,12 @@ class FakeShelf:
                 self.was_cancelled.set()
                 raise RuntimeError("stopped")
         self.release.clear()
+        self._raise()
+
+    def _raise(self) -> None:
         if self.error is not None:
             error, self.error = self.error, None
             raise error
-        self.fetched.append(pair)
 
 
 def setup(engine: FakeEngine, shelf: FakeShelf | None = None, **fields: object) -> Setup:

@@ -3,13 +3,12 @@
 import asyncio
 
 import pytest
-from textual.message import Message
 from textual.pilot import Pilot
 
 from app.errors import NotEnoughMemory
 from app.screens.chat import ChatScreen
 from app.screens.first_run import FirstRunScreen
-from app.setup import Fetched, Offer
+from app.setup import Offer
 from app.tui import ChatApp
 from app.widgets.pair_card import PairCard
 from models.errors import ModelsError
@@ -83,20 +82,6 @@ async def test_the_bar_shows_how_far_it_is() -> None:
         shelf.release.set()
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         assert isinstance(app.screen, ChatScreen)
-
-
-def test_reports_that_say_the_same_are_posted_once() -> None:
-    posted: list[Message] = []
-
-    class Kept(FirstRunScreen):
-        def post_message(self, message: Message) -> bool:
-            posted.append(message)
-            return True
-
-    screen = Kept(FakeShelf(), OFFERS)
-    for done in range(100_000):
-        screen._report(Fetched("x", done, 100_000))
-    assert 100 <= len(posted) <= 201
 
 
 async def test_a_failure_is_one_line_and_can_be_tried_again() -> None:

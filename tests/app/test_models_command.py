@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app import listing
 from app.commands import models as command
 from app.commands.models import app, model_rows, pair_rows, pull_into
 from app.paths import models_dir
@@ -192,7 +193,7 @@ def test_a_home_that_is_no_text_can_be_listed(
     run("list", "--json")
     (row,) = json.loads(capsys.readouterr().out)["models"]
     assert "h\N{REPLACEMENT CHARACTER}" in row["path"]
-    gone = command._lost_row("x", Path(os.fsdecode(b"/\xff")))
+    gone = listing._lost_row("x", Path(os.fsdecode(b"/\xff")))
     assert gone.title == "/\N{REPLACEMENT CHARACTER}"
 
 
