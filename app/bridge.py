@@ -18,7 +18,7 @@ from app.live import Live, Meter
 from app.pace import Pace
 from engine.config import EngineConfig, Request, Speculation
 from engine.errors import EngineError, HostDied
-from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading, Tokens
+from engine.events import AnswerEvent, Finished, Kept, Loaded, Loading, Reading, Resumed, Round, TokenTrace
 from engine.stats import Answer
 
 CLOSE_S = 1.9
@@ -42,6 +42,26 @@ class Client(Protocol):
 
     async def set_speculation(self, speculation: Speculation) -> None:
         """Draft otherwise from the next round on."""
+        ...
+
+    async def keep(self, folder: Path) -> Kept:
+        """Write the caches to a folder."""
+        ...
+
+    async def resume(self, folder: Path) -> Resumed:
+        """Take up caches that were kept."""
+        ...
+
+    async def prepare(self, request: Request) -> None:
+        """Read this while nothing else is to be done."""
+        ...
+
+    async def count(self, texts: list[str]) -> list[int]:
+        """Tokens of each text."""
+        ...
+
+    async def memory(self) -> int:
+        """Bytes that the engine holds."""
         ...
 
     async def close(self) -> None:
@@ -84,19 +104,22 @@ class Bridge:
         """A part of the prompt has been read."""
 
         event: Reading
+        live: Live
 
     @dataclass
     class TextStreamed(Message):
-        """New text of the answer and the figures with it."""
+        """New text of the answer, where each token of it came from, and the figures with it."""
 
         text: str
-        live: Live | None
+        trace: list[TokenTrace]
+        live: Live
 
     @dataclass
     class AnswerFinished(Message):
         """The answer is whole, or stopped."""
 
         answer: Answer
+        live: Live
 
     @dataclass
     class RequestFailed(Message):
@@ -113,8 +136,10 @@ class Bridge:
     def __init__(self, pump: MessagePump, start: Starter, log: Path, pace: Pace) -> None:
         self._pump, self._start, self._log, self._pace = pump, start, log, pace
         self._client: Client | None = None
+        self.meter = Meter()
+        """The figures of all that this window's engines answered."""
         self._text: list[str] = []
-        self._live: Live | None = None
+        self._trace: list[TokenTrace] = []
         self._due: asyncio.TimerHandle | None = None
         self._last = float("-inf")
 
@@ -137,25 +162,27 @@ class Bridge:
         if self._client is None:
             self._pump.post_message(self.EngineDied(HostDied("the engine is not running: restart it")))
             return
-        meter = Meter()
+        self.meter.begin()
         try:
             async for event in self._client.answer(request):
-                self._take(event, meter)
+                self._take(event)
         except EngineError as error:
             self._flush()
             await self._fail(error)
 
-    def _take(self, event: AnswerEvent, meter: Meter) -> None:
+    def _take(self, event: AnswerEvent) -> None:
         if isinstance(event, Finished):
             self._flush()
-            self._pump.post_message(self.AnswerFinished(event.answer))
+            self._pump.post_message(self.AnswerFinished(event.answer, self.meter.finish(event.answer)))
         elif isinstance(event, Reading):
-            self._pump.post_message(self.PromptRead(event))
-        elif isinstance(event, Tokens):
-            self._text.append(event.text)
+            self._pump.post_message(self.PromptRead(event, self.meter.read(event)))
+        elif isinstance(event, Round):
+            self.meter.add(event)
             self._plan_flush()
         else:
-            self._live = meter.add(event)
+            self.meter.take(event)
+            self._text.append(event.text)
+            self._trace += event.trace
             self._plan_flush()
 
     def _plan_flush(self) -> None:
@@ -164,21 +191,22 @@ class Bridge:
             self._due = loop.call_at(max(loop.time(), self._last + self._pace.interval_s), self._flush)
 
     def _flush(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-        text, live = "".join(self._text), self._live
-        self._text.clear()
-        self._live = None
-        if text or live:
-            self._pace.updated()
-            self._last = asyncio.get_running_loop().time()
-            self._pump.post_message(self.TextStreamed(text, live))
+        if self._due is None:
+            return
+        self._due.cancel()
+        self._due = None
+        text, trace = "".join(self._text), self._trace
+        self._text, self._trace = [], []
+        self._pace.updated()
+        self._last = asyncio.get_running_loop().time()
+        self._pump.post_message(self.TextStreamed(text, trace, self.meter.live))
 
     def forget(self) -> None:
         """Drop what was taken in and not posted yet: its answer has been given up."""
-        self._text.clear()
-        self._live = None
+        self._text, self._trace = [], []
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
 
     async def stop(self) -> None:
         """End the answer that is being written; what it has so far comes as finished."""
@@ -191,6 +219,40 @@ class Bridge:
         if self._client is not None:
             with suppress(EngineError):
                 await self._client.set_speculation(speculation)
+
+    @property
+    def running(self) -> bool:
+        """Whether there is an engine."""
+        return self._client is not None
+
+    async def keep(self, folder: Path) -> None:
+        """Write the caches of the conversation that the engine holds to its folder; what fails is read again later."""
+        if self._client is not None:
+            with suppress(EngineError):
+                await self._client.keep(folder)
+
+    async def resume(self, folder: Path) -> Resumed | None:
+        """Have the engine hold the conversation of this folder; None where there is no engine, or it failed."""
+        if self._client is not None:
+            with suppress(EngineError):
+                return await self._client.resume(folder)
+        return None
+
+    async def prepare(self, request: Request) -> None:
+        """Have what is sure of the next prompt read."""
+        if self._client is not None:
+            with suppress(EngineError):
+                await self._client.prepare(request)
+
+    async def count(self, text: str) -> int:
+        """Tokens of a text; EngineError where there is no engine."""
+        if self._client is None:
+            raise HostDied("the engine is not running: restart it")
+        return (await self._client.count([text]))[0]
+
+    async def memory(self) -> int | None:
+        """Bytes that the engine holds; None where there is none."""
+        return await self._client.memory() if self._client is not None else None
 
     async def close(self) -> None:
         """End the engine; returns within `CLOSE_S` whatever it is doing."""

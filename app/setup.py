@@ -3,15 +3,21 @@
 Tests put their own in the place of each; nothing here is imported that is slow to import.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from textual.theme import Theme
+
 from app.bridge import Starter, start_engine
+from app.caches import Caches
 from app.pace import FRAME_S
+from app.settings import Settings
+from app.store.store import Store
 from app.widgets.prompt import QUIET_S
-from engine.config import EngineConfig, Request
+from engine.config import EngineConfig
 
 
 @dataclass(frozen=True)
@@ -155,8 +161,14 @@ class Setup:
     """Where the engine's native output goes."""
     crash_log: Path
     """Where the window's own faults go."""
-    request: Request
-    """What every request is made from: the system's message, sampling, speculation, limits."""
+    settings: Settings = Settings()
+    """What every answer begins from: sampling, speculation, limits, the system's message, looks."""
+    store: Callable[[], Store] = partial(Store.open, None)
+    """Opens the conversations."""
+    caches: Caches = Caches(None)
+    """Where what the models have read is kept."""
+    save: Callable[[Mapping[str, object]], None] = lambda _: None
+    """Writes settings into the user's file."""
     start: Starter = start_engine
     lower_priority: Callable[[], None] = keep_priority
     """Called once, after the first engine was started."""
@@ -166,3 +178,7 @@ class Setup:
     """Least seconds between two keys of a hand."""
     keymap: dict[str, str] = field(default_factory=dict)
     """Keys by the id of their binding, in place of the defaults."""
+    themes: tuple[Theme, ...] = ()
+    """Themes of the user's own."""
+    faults: tuple[str, ...] = ()
+    """What is wrong in the user's files, a line each."""

@@ -9,24 +9,34 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 
 from rich.text import Text
 from textual import on
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import Binding
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
-from app import paths
+from app import layers, paths
+from app.caches import Caches, conversations_dir
+from app.clipboard import clean, inside_tmux, tell_tmux
+from app.config_file import save
 from app.errors import UsageError
+from app.keys import changed, declared
+from app.keys import read as read_keys
+from app.palette import ActionsProvider
 from app.screens.chat import ChatScreen
 from app.screens.first_run import FirstRunScreen
+from app.screens.help import HelpScreen
+from app.screens.models import ModelsScreen
 from app.settings import Settings
 from app.setup import Setup
 from app.shelf import ModelShelf
+from app.store.store import Store
 from app.themes import THEMES
+from app.user_themes import read_all
 from engine.config import EngineConfig
 from engine.detokenize import sanitize
 
@@ -42,8 +52,10 @@ class ChatApp(App[None]):
 
     TITLE = "paceline"
     DEFAULT_MODE = "start"
+    COMMANDS = {ActionsProvider}
     BINDINGS = [
         Binding("ctrl+q", "quit", "Quit", id="app.quit", tooltip="End the engine and leave", priority=True),
+        Binding("f1", "help", "Help", id="app.help", tooltip="What the words mean, and every key", priority=True),
     ]
 
     def __init__(self, setup: Setup) -> None:
@@ -55,9 +67,11 @@ class ChatApp(App[None]):
         self.failure: Exception | None = None
         """Why the chat could not even begin."""
         self._chat: ChatScreen | None = None
-        for theme in THEMES:
+        self._store = setup.store()
+        for theme in (*THEMES, *setup.themes):
             self.register_theme(theme)
-        self.theme = THEMES[0].name
+        wanted = setup.settings.window.theme
+        self.theme = wanted if wanted in self.available_themes else THEMES[0].name
         self.set_keymap(setup.keymap)
 
     def _start(self) -> Screen[None]:
@@ -67,7 +81,7 @@ class ChatApp(App[None]):
         return FirstRunScreen(self.setup.shelf, self._offers)
 
     def _open(self, config: EngineConfig | None) -> ChatScreen:
-        self._chat = ChatScreen(self.setup, config)
+        self._chat = ChatScreen(self.setup, config, self._store)
         return self._chat
 
     def on_mount(self) -> None:
@@ -77,6 +91,8 @@ class ChatApp(App[None]):
             for name in ("SIGTERM", "SIGHUP"):
                 with suppress(AttributeError, ValueError):
                     signal.signal(getattr(signal, name), lambda _number, _frame: self._told_to_end(loop))
+        for fault in self.setup.faults:
+            self.notify(fault, severity="warning", timeout=15, markup=False)
 
     def _told_to_end(self, loop: asyncio.AbstractEventLoop) -> None:
         """Quit; a terminal that takes no more can block the loop or the farewell for ever, so that has an end."""
@@ -100,11 +116,46 @@ class ChatApp(App[None]):
         self.failure = event.error
         self.exit(return_code=1)
 
+    @on(ChatScreen.ModelsWanted)
+    def _models(self) -> None:
+        if not self.is_screen_installed("models"):
+            self.install_screen(ModelsScreen(self.setup.shelf), "models")
+        screen = self.get_screen("models")
+        if isinstance(screen, ModelsScreen) and self._chat is not None:
+            screen.loaded = self._chat.models
+            self.push_screen(screen)
+
+    @on(ModelsScreen.PairChosen)
+    async def _chosen(self, event: ModelsScreen.PairChosen) -> None:
+        """Run this pair from now on."""
+        if self._chat is not None:
+            self.pop_screen()
+            await self._chat.load(event.config)
+
+    @on(ModelsScreen.UnloadWanted)
+    async def _unload(self) -> None:
+        """Give the memory of the models back."""
+        if self._chat is not None:
+            self.pop_screen()
+            await self._chat.unload()
+
+    def action_help(self) -> None:
+        """Show what there is to know."""
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(changed(declared(), self.setup.keymap)))
+
     async def action_quit(self) -> None:
         """End the engine, whatever it does, and leave."""
         if self._chat is not None:
-            await self._chat.bridge.close()
+            await self._chat.close()
+        self._store.close()
         self.exit()
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy a text as it may be copied; a tmux around the window is told to pass it on."""
+        super().copy_to_clipboard(clean(text))
+        if inside_tmux(os.environ):
+            self.run_worker(partial(tell_tmux, self.clipboard), thread=True, exit_on_error=False)
 
     def notify(
         self,
@@ -117,16 +168,6 @@ class ChatApp(App[None]):
     ) -> None:
         """Show a toast, in which no character acts on the terminal."""
         super().notify(sanitize(message), title=title, severity=severity, timeout=timeout, markup=markup)
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The palette: Textual's own commands, and every key of this screen that has a name."""
-        yield from super().get_system_commands(screen)
-        for active in screen.active_bindings.values():
-            binding = active.binding
-            if binding.id and binding.id.startswith("chat.") and active.enabled:
-                yield SystemCommand(
-                    binding.description, binding.tooltip, lambda do=binding.action: screen.run_action(do)
-                )
 
     def _fatal_error(self) -> None:
         """Leave with one line; the traceback goes to a file that its owner alone can read."""
@@ -142,13 +183,21 @@ def run(settings: Settings) -> int:
     """Open the window and return its exit code; what cannot even be opened raises an error with one line."""
     if not sys.__stderr__ or not sys.__stderr__.isatty():
         raise UsageError("the window is drawn on the standard error stream, which is no terminal: do not redirect it")
-    shelf = ModelShelf(settings)
+    keymap, key_faults = read_keys(paths.config_dir() / "keys.toml")
+    themes, theme_faults = read_all(paths.config_dir() / "themes")
+    keeps = settings.history is not False
     setup = Setup(
-        shelf=shelf,
+        shelf=ModelShelf(settings),
         log=paths.log_dir() / "engine.log",
         crash_log=paths.log_dir() / "window.log",
-        request=settings.request(()),
+        settings=settings,
+        store=partial(Store.open, paths.conversations_file() if keeps else None),
+        caches=Caches(conversations_dir() if keeps else None),
+        save=partial(save, paths.config_dir() / layers.FILE),
         lower_priority=lower_priority,
+        keymap=keymap,
+        themes=tuple(themes),
+        faults=(*key_faults, *theme_faults),
     )
     app = ChatApp(setup)
     app.run()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.config import EngineConfig, Request, Speculation
 from engine.errors import EngineError, HostDied
-from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading, Round, Tokens
+from engine.events import AnswerEvent, Finished, Kept, Loaded, Loading, Reading, Resumed, Round, Tokens
 from engine.stats import (
     Answer,
     CacheReceipts,
@@ -34,6 +34,9 @@ class FakeClient:
         self.configs: list[EngineConfig] = []
         self.requests: list[Request] = []
         self.speculations: list[Speculation] = []
+        self.kept: list[Path] = []
+        self.resumed: list[Path] = []
+        self.prepared: list[Request] = []
         self.stops = 0
         self.closed = False
         self.left = 0
@@ -81,6 +84,23 @@ class FakeClient:
 
     async def set_speculation(self, speculation: Speculation) -> None:
         self.speculations.append(speculation)
+
+    async def keep(self, folder: Path) -> Kept:
+        self.kept.append(folder)
+        return Kept(bytes=0)
+
+    async def resume(self, folder: Path) -> Resumed:
+        self.resumed.append(folder)
+        return Resumed(target=0, draft=None, reason="")
+
+    async def prepare(self, request: Request) -> None:
+        self.prepared.append(request)
+
+    async def count(self, texts: list[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+    async def memory(self) -> int:
+        return 2_000_000_000
 
     async def close(self) -> None:
         self.closed = True

@@ -2,7 +2,7 @@
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Grid, VerticalScroll
+from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
@@ -45,11 +45,15 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """The words, then the keys; side by side where there is room."""
-        with VerticalScroll(id="help"), Grid(id="page"):
-            yield Static(beginning(), id="words", markup=False)
+        with VerticalScroll(id="help"), Container(id="page"):
+            yield Static(words(), id="words", markup=False)
             yield KeyTable(self._keys)
-            yield Static(later(), id="later", markup=False)
         yield Footer(show_command_palette=False)
+
+
+def words() -> Content:
+    """All the words."""
+    return Content("\n\n").join([beginning(), later()])
 
 
 def beginning() -> Content:

@@ -31,6 +31,11 @@ class Growing:
         self._number = begun.id if begun else None
         self._said, self._due = False, clock()
 
+    @property
+    def number(self) -> int | None:
+        """Its number in the store; None while nothing of it is kept."""
+        return self._number
+
     def add(self, text: str) -> None:
         """More of its text; written at once where the last write is long enough ago."""
         self._entry = replace(self._entry, text=self._entry.text + text)

@@ -76,6 +76,11 @@ class AnswerMessage(ChatMessage):
         self._say_thoughts()
         await self.watch_coloured()
 
+    @property
+    def text(self) -> str:
+        """All of it so far, whatever part of it is drawn."""
+        return self._text
+
     # While it is written
 
     async def write(self, text: str, trace: Sequence[TokenTrace] = ()) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from textual import on
 from textual.binding import Binding
@@ -122,7 +123,7 @@ class Chips(ItemGrid):
     def _measure(self) -> None:
         """Count what is not counted yet."""
         if self._count is not None:
-            self.run_worker(self._tokens(self._count), group="tokens", exclusive=True)
+            self.run_worker(partial(self._tokens, self._count), group="tokens", exclusive=True)
 
     async def _tokens(self, count: Count) -> None:
         for chip in self.query(Chip):

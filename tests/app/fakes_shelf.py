@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from app.setup import DraftFit, Fetched, Known, Offer, Setup
 from app.tui import ChatApp
-from engine.config import EngineConfig, Request
+from engine.config import EngineConfig
 from tests.fakes_client import FakeEngine
 
 NOWHERE = Path(os.devnull)
@@ -126,7 +126,6 @@ def setup(engine: FakeEngine, shelf: FakeShelf | None = None, **fields: object) 
         "start": engine,
         "frame_s": 0.0,
         "quiet_s": 0.0,
-        "request": Request(messages=()),
         **fields,
     }
     return Setup(**values)  # type: ignore[arg-type]

@@ -5,15 +5,18 @@ import asyncio
 import pytest
 from textual.pilot import Pilot
 
+from app.palette import ActionsProvider
 from app.screens.chat import ChatScreen
+from app.settings import Settings
 from app.tui import ChatApp
 from app.widgets.answer import AnswerMessage
 from app.widgets.horizon import Horizon
 from app.widgets.notice import Notice
 from app.widgets.prose import Prose
+from app.widgets.sidebar import Sidebar
 from app.widgets.user_message import UserMessage
 from app.widgets.welcome import Welcome
-from engine.config import Message, Request, Sampling, Speculation
+from engine.config import Message, Speculation
 from engine.errors import HostDied, LoadFailed, PromptTooLong
 from engine.events import Loaded, Loading
 from tests.app.fakes_shelf import chat_app, until
@@ -58,7 +61,7 @@ def notices(screen: ChatScreen) -> list[str]:
 
 
 def questions(screen: ChatScreen) -> list[str]:
-    return [str(message.render()) for message in screen.query(UserMessage)]
+    return [str(message.said.render()) for message in screen.query(UserMessage)]
 
 
 async def test_an_answer_streams_and_ends_with_its_whole_text() -> None:
@@ -72,15 +75,15 @@ async def test_an_answer_streams_and_ends_with_its_whole_text() -> None:
         engine.client.send(tokens("ld** text"), finished("Some **bold** text."))
         await until(pilot, lambda: screen.state == "ready")
         assert shown(screen) == ["Some **bold** text."]
-        assert receipts(screen) == ["19 tokens · 54.2 tok/s · 67 % accepted · 1.9 a round · no near ties"]
+        assert receipts(screen) == [
+            "19 tokens · 54.2 tok/s · 67 % accepted · 1.9 a round · reused 790 · read 22 · no near ties"
+        ]
         assert not screen.query(Welcome)
 
 
 async def test_the_next_request_carries_the_conversation_with_the_ids_of_its_answers() -> None:
-    template = Request(
-        messages=(Message(role="system", content="Be brief."),), sampling=Sampling(seed=3), max_tokens=9, stop=("END",)
-    )
-    app, engine = chat_app(request=template)
+    settings = Settings(system="Be brief.", seed=3, max_tokens=9, stop=("END",))
+    app, engine = chat_app(settings=settings)
     async with app.run_test() as pilot:
         screen = await ask(pilot, app, engine, "one")
         engine.client.send(finished("two", ids=[5, 6]))
@@ -98,7 +101,7 @@ async def test_the_next_request_carries_the_conversation_with_the_ids_of_its_ans
 
 async def test_the_status_line_is_live() -> None:
     app, engine = chat_app()
-    async with app.run_test(size=(120, 24)) as pilot:
+    async with app.run_test(size=(200, 24)) as pilot:
         screen = await ask(pilot, app, engine)
         engine.client.send(reading(256, 1024, reused=100))
         await until(pilot, lambda: screen.status.progress)
@@ -134,7 +137,7 @@ async def test_the_mode_turns_auto_off_fixed_and_back_at_rest() -> None:
         seen = []
         for _ in range(3):
             await pilot.press("f2")
-            seen.append(screen.speculation)
+            seen.append(screen.chat.speculation)
         assert seen == [Speculation(mode="off"), Speculation(mode="fixed", length=3), Speculation()]
         assert engine.client.speculations == []
         await pilot.press("f2")
@@ -143,9 +146,7 @@ async def test_the_mode_turns_auto_off_fixed_and_back_at_rest() -> None:
 
 
 async def test_the_mode_turns_in_mid_answer_without_a_reload() -> None:
-    app, engine = chat_app(
-        request=Request(messages=(), speculation=Speculation(mode="fixed", length=5, rule="coupled"))
-    )
+    app, engine = chat_app(settings=Settings(spec="5", rule="coupled"))
     async with app.run_test() as pilot:
         screen = await ask(pilot, app, engine)
         assert " fixed 5 " in str(screen.status.render())
@@ -211,15 +212,19 @@ async def test_ctrl_c_copies_a_selection_and_the_answer_goes_on() -> None:
         assert screen.state == "writing"
 
 
-async def test_enter_in_mid_answer_keeps_the_text_and_sends_nothing() -> None:
+async def test_what_is_sent_in_mid_answer_waits_its_turn() -> None:
     app, engine = chat_app()
-    async with app.run_test(notifications=True) as pilot:
-        screen = await ask(pilot, app, engine)
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "first")
         screen.prompt.text = "next"
         await pilot.press("enter")
-        await until(pilot, lambda: app._notifications)
-        assert screen.prompt.text == "next"
+        await until(pilot, lambda: screen.composer.waiting.drafts)
+        assert screen.prompt.text == ""
         assert len(engine.client.requests) == 1
+        engine.client.send(finished("one"))
+        await until(pilot, lambda: len(engine.client.requests) == 2)
+        assert [message.content for message in engine.client.requests[1].messages] == ["first", "one", "next"]
+        assert not screen.composer.waiting.drafts
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "\u200b", " \u200b\n\ufeff"])
@@ -231,7 +236,7 @@ async def test_nothing_to_see_is_not_sent(text: str) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: app._notifications)
         assert engine.client.requests == []
-        assert len(screen.transcript) == 0
+        assert not screen.chat.branch.entries
 
 
 async def test_a_question_asked_while_loading_is_answered_once_the_pair_is_there() -> None:
@@ -262,22 +267,62 @@ async def test_the_notes_of_a_refused_draft_are_shown_and_the_target_goes_on_alo
         assert len(engine.client.requests) == 1
 
 
-async def test_a_new_chat_gives_up_the_answer_and_hears_no_more_of_it() -> None:
+async def test_an_answer_goes_on_in_its_own_conversation_while_another_is_looked_at() -> None:
     app, engine = chat_app()
     async with app.run_test() as pilot:
         screen = await ask(pilot, app, engine, "old")
         engine.client.send(tokens("old ans"), one_round())
         await streamed(pilot, screen, "old ans")
+        old = screen.chat.branch.id
         await pilot.press("ctrl+n")
-        await until(pilot, lambda: engine.client.left == 1)
-        assert len(screen.transcript) == 0
-        assert screen.query(Welcome)
+        await until(pilot, lambda: screen.query(Welcome))
+        assert not screen.chat.branch.entries
         assert not screen.query(AnswerMessage)
-        await ask(pilot, app, engine, "new")
+        screen.prompt.text = "new"
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.composer.waiting.drafts)
+        engine.client.send(tokens("wer"), finished("old answer"))
+        await until(pilot, lambda: len(engine.client.requests) == 2)
         assert engine.client.requests[-1].messages == (Message(role="user", content="new"),)
         engine.client.send(finished("fresh"))
         await until(pilot, lambda: screen.state == "ready")
         assert shown(screen) == ["fresh"]
+        await screen.open(old)
+        await until(pilot, lambda: shown(screen) == ["old answer"])
+        assert [entry.text for entry in screen.chat.branch.entries] == ["old", "old answer"]
+
+
+async def test_coming_back_in_mid_answer_shows_what_there_is_of_it_and_the_rest() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "q")
+        engine.client.send(tokens("one "), one_round())
+        await streamed(pilot, screen, "one ")
+        asked = screen.chat.branch.id
+        await pilot.press("ctrl+n")
+        engine.client.send(tokens("two "), one_round())
+        await until(pilot, lambda: screen.chat.writing and screen.chat.writing.text == "one two ")
+        await screen.open(asked)
+        await streamed(pilot, screen, "one two ")
+        engine.client.send(tokens("three"), finished("one two three"))
+        await until(pilot, lambda: screen.state == "ready")
+        assert shown(screen) == ["one two three"]
+        assert questions(screen) == ["q"]
+
+
+async def test_an_answer_of_a_conversation_that_is_deleted_is_given_up() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 40)) as pilot:
+        screen = await ask(pilot, app, engine, "old")
+        engine.client.send(tokens("old ans"), one_round())
+        await streamed(pilot, screen, "old ans")
+        gone = screen.chat.branch.id
+        assert gone is not None
+        screen.post_message(Sidebar.ConversationDeleted(gone, "old"))
+        await until(pilot, lambda: engine.client.left == 1)
+        await until(pilot, lambda: screen.query(Welcome))
+        assert screen.state == "ready"
+        assert not screen.query(AnswerMessage)
 
 
 async def test_what_is_no_longer_seen_is_said_once_and_a_new_chat_has_an_empty_context() -> None:
@@ -299,17 +344,6 @@ async def test_what_is_no_longer_seen_is_said_once_and_a_new_chat_has_an_empty_c
         assert screen.status.context == (0, 8192)
 
 
-async def test_an_answer_that_ends_just_as_a_new_chat_begins_is_not_in_it() -> None:
-    app, engine = chat_app()
-    async with app.run_test() as pilot:
-        screen = await ask(pilot, app, engine, "old")
-        screen.post_message(screen.bridge.AnswerFinished(answer("late")))
-        await screen.action_new()
-        await pilot.pause()
-        assert len(screen.transcript) == 0
-        assert not screen.query(AnswerMessage)
-
-
 async def test_again_answers_the_last_question_anew() -> None:
     app, engine = chat_app()
     async with app.run_test() as pilot:
@@ -322,7 +356,8 @@ async def test_again_answers_the_last_question_anew() -> None:
         engine.client.send(finished("second"))
         await until(pilot, lambda: screen.state == "ready")
         assert shown(screen) == ["second"]
-        assert [entry.text for entry in screen.transcript] == ["q", "second"]
+        assert [entry.text for entry in screen.chat.branch.entries] == ["q", "second"]
+        assert [(entry.version, entry.versions) for entry in screen.chat.branch.entries] == [(1, 1), (2, 2)]
 
 
 async def test_a_request_that_fails_gives_the_question_back_and_says_why() -> None:
@@ -332,9 +367,13 @@ async def test_a_request_that_fails_gives_the_question_back_and_says_why() -> No
         engine.client.send(PromptTooLong(9000, 8192))
         await until(pilot, lambda: screen.state == "ready")
         assert screen.prompt.text == "far too long"
-        assert len(screen.transcript) == 0
         assert "9,000 tokens" in notices(screen)[0]
         assert not screen.query(AnswerMessage)
+        screen.prompt.text = "short"
+        await pilot.press("enter")
+        await until(pilot, lambda: len(engine.client.requests) == 2)
+        assert engine.client.requests[1].messages == (Message(role="user", content="short"),)
+        assert questions(screen) == ["short"]
 
 
 async def test_a_load_that_fails_says_why_and_can_be_tried_again() -> None:
@@ -382,7 +421,7 @@ async def test_an_engine_that_died_before_the_first_word_gives_the_question_back
         engine.client.send(HostDied("gone: start it again"))
         await until(pilot, lambda: screen.state == "dead")
         assert screen.prompt.text == "q"
-        assert len(screen.transcript) == 0
+        assert not screen.query(AnswerMessage)
 
 
 @pytest.mark.parametrize("writing", [False, True])
@@ -463,10 +502,11 @@ async def test_resizing_in_mid_answer_keeps_the_text() -> None:
         for at, size in enumerate([(5, 3), (200, 60), (1, 1), (80, 24)]):
             engine.client.send(tokens(text[at * 300 : at * 300 + 300]), one_round())
             await pilot.resize_terminal(*size)
-            await streamed(pilot, screen, text[: at * 300 + 300])
+            await until(pilot, lambda: screen.query_one(AnswerMessage).text == text[: at * 300 + 300])  # noqa: B023
         engine.client.send(tokens(text[1200:]), finished(text))
         await until(pilot, lambda: screen.state == "ready")
-        assert shown(screen) == [text]
+        assert screen.query_one(AnswerMessage).text == text
+        assert screen.chat.branch.entries[-1].text == text
 
 
 async def test_every_key_has_an_id_a_description_and_a_tooltip() -> None:
@@ -475,16 +515,17 @@ async def test_every_key_has_an_id_a_description_and_a_tooltip() -> None:
         screen = await ready(pilot, app)
         own = [*ChatScreen.BINDINGS, *ChatApp.BINDINGS, *type(screen.prompt).BINDINGS]
         assert all(binding.id and binding.description and binding.tooltip for binding in own)
-        commands = {command.title for command in app.get_system_commands(screen)}
-        assert {"Speculation", "New chat"} <= commands
-        assert "Stop" not in commands
+        commands = {action.name: action.enabled for action in ActionsProvider(screen).actions()}
+        assert commands["Speculation"]
+        assert commands["New chat"]
+        assert not commands["Stop"]
 
 
 async def test_keys_can_be_remapped_by_id() -> None:
-    app, _ = chat_app(keymap={"chat.speculation": "f9"})
+    app, _ = chat_app(keymap={"chat.speculation": "f12"})
     async with app.run_test() as pilot:
         screen = await ready(pilot, app)
         await pilot.press("f2")
-        assert screen.speculation == Speculation()
-        await pilot.press("f9")
-        assert screen.speculation == Speculation(mode="off")
+        assert screen.chat.speculation == Speculation()
+        await pilot.press("f12")
+        assert screen.chat.speculation == Speculation(mode="off")

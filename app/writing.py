@@ -1,0 +1,68 @@
+"""The answer that is being written: to which conversation it belongs, and what has come of it so far.
+
+It is kept as it grows, whatever the window shows meanwhile; what an engine still says of it after its end is lost on
+purpose.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from msgspec.structs import replace as altered
+
+from app.store.growing import Growing
+from app.transcript import Entry
+from engine.events import TokenTrace
+from engine.stats import Answer
+
+
+class Writing:
+    """One answer; `earlier` is the part of it that was there before, where it goes on."""
+
+    def __init__(self, conversation: int, growing: Growing, earlier: Entry | None = None) -> None:
+        self.conversation = conversation
+        self._growing, self._earlier = growing, earlier
+        self._parts: list[str] = [earlier.text] if earlier else []
+        self.trace: list[TokenTrace] = list(earlier.trace) if earlier else []
+        """Where each token came from."""
+        self.begun = False
+        """Whether anything new has come."""
+
+    @property
+    def id(self) -> int | None:
+        """Its number in the store; None while nothing of it is kept."""
+        return self._growing.number
+
+    @property
+    def text(self) -> str:
+        """All of it so far."""
+        return "".join(self._parts)
+
+    def take(self, text: str, trace: Sequence[TokenTrace]) -> None:
+        """More of it; StoreError where it cannot be kept, which costs nothing that is on the screen."""
+        self.begun = self.begun or bool(text)
+        self._parts.append(text)
+        self.trace += trace
+        self._growing.add(text)
+
+    def finish(self, answer: Answer) -> Entry:
+        """It is done, or was stopped; the entry that it is."""
+        entry = Entry.of_answer(self._whole(answer))
+        ids = len(answer.ids) + (len(self._earlier.trace) if self._earlier else 0)
+        return self._end(replace(entry, trace=tuple(self.trace[:ids])))
+
+    def break_off(self) -> Entry | None:
+        """It ends where it is; None where it has not begun."""
+        if not self.begun:
+            return None
+        return self._end(Entry("assistant", self.text, None, "broken off", trace=tuple(self.trace)))
+
+    def _end(self, entry: Entry) -> Entry:
+        return replace(entry, id=self._growing.end(entry))
+
+    def _whole(self, answer: Answer) -> Answer:
+        """The record of both parts: the text and ids of both, the figures of the new one."""
+        if self._earlier is None:
+            return answer
+        before = self._earlier.answer
+        ids = [*(before.ids if before else []), *answer.ids] if before else []
+        return altered(answer, text=self._earlier.text + answer.text, ids=ids)
