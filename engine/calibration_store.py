@@ -69,7 +69,7 @@ class CalibrationStore:
         data = msgspec.json.encode(_Kept(key=key, record=msgspec.Raw(msgspec.json.encode(record))))
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _write_whole(path, data)
+            write_whole(path, data)
         except OSError:
             return
 
@@ -79,8 +79,9 @@ class CalibrationStore:
         return self._folder / f"{kind.__name__.lower()}-{digest}.json"
 
 
-def _write_whole(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".calibration-", suffix=".part")
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, for its owner alone, that appears whole or not at all.  OSError."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -12,20 +12,38 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import engine
 from engine import frames
 from engine.config import EngineConfig, Request, Speculation
-from engine.errors import EngineError, HostDied
-from engine.events import AnswerEvent, Failed, Finished, Loaded, Loading, Reading, Round, Tokens
-from engine.frames import Ask, Command, Load, Noted, Quit, Reply, SetSpeculation, Stop
+from engine.errors import ConfigError, EngineError, HostDied
+from engine.events import AnswerEvent, Failed, Finished, Kept, Loaded, Loading, Reading, Resumed, Round, Tokens
+from engine.frames import (
+    Ask,
+    Command,
+    Count,
+    Counted,
+    Job,
+    Keep,
+    Load,
+    Prepare,
+    Quit,
+    Remark,
+    Reply,
+    Resume,
+    SetSpeculation,
+    Stop,
+)
 from engine.hostlog import last_lines, open_log
 
 PATIENCE = 1.3
 """Seconds that the process has to end by itself."""
+CLOSED = "the engine is closed: start it again"
 
 
-Last = type[Loaded] | type[Finished]
+R = TypeVar("R", Kept, Resumed)
+Last = type[Loaded] | type[Finished] | type[Kept] | type[Resumed]
 
 
 def command_line(log: Path) -> list[str]:
@@ -50,7 +68,8 @@ class EngineClient:
         self._replies: asyncio.Queue[Reply | None] = asyncio.Queue()
         """None marks the end."""
         self._one_job = asyncio.Lock()
-        self._noted: deque[asyncio.Future[None]] = deque()
+        self._awaited: deque[asyncio.Future[Remark | None]] = deque()
+        """One for each remark that the process owes, in order; None where it died."""
         self._owed: Last | None = None
         """How the job in hand ends, while it has not."""
         self._died: str | None = None
@@ -123,6 +142,47 @@ class EngineClient:
         """Draft otherwise from the next round of the running answer on; returns as `stop` does."""
         await self._note(SetSpeculation(speculation=speculation))
 
+    async def keep(self, folder: Path) -> Kept:
+        """Have the caches written to a folder of the conversation's own, once what runs is done.
+
+        What that takes, or why nothing was written; raises as `load` does.
+        """
+        return await self._one(Keep(folder=folder), Kept)
+
+    async def resume(self, folder: Path) -> Resumed:
+        """Have the caches take up what was kept of a conversation, in place of what they hold; as `keep`."""
+        return await self._one(Resume(folder=folder), Resumed)
+
+    async def prepare(self, request: Request) -> None:
+        """Have the prompt so far read while nothing else is to be done; returns as `stop` does.
+
+        The last message is what is being typed; it may be empty, or missing.  A later one replaces it, and every other
+        job ends it at once.  The caches go over to this conversation, so ask for the one that is looked at.
+        """
+        with suppress(ConfigError):  # it cannot be sent, so it cannot be asked either: that will say so
+            await self._note(Prepare(request=request))
+
+    async def count(self, texts: list[str]) -> list[int]:
+        """How many tokens of the target's each text has, whatever is running; EngineError, HostDied."""
+        clean = [text.encode("utf-8", "replace").decode() for text in texts]
+        remark = await self._note(Count(texts=clean))
+        if not isinstance(remark, Counted):
+            raise HostDied(self._died or CLOSED)
+        if remark.failed:
+            raise EngineError(remark.failed)
+        return remark.counts
+
+    async def memory(self) -> int:
+        """Bytes of memory that the engine's process takes; 0 where it is gone."""
+        import psutil  # type: ignore[import-untyped]
+
+        try:
+            process = psutil.Process(self._process.pid)
+            # where Python is started by a launcher, the engine is a child of what was started
+            return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
+        except psutil.Error:
+            return 0
+
     async def close(self) -> None:
         """End the process within two seconds, whatever it does; may be called twice."""
         self._closing = True
@@ -138,7 +198,15 @@ class EngineClient:
             self._kill()
             raise
 
-    async def _job(self, command: Load | Ask, last: Last) -> AsyncGenerator[Reply, None]:
+    async def _one(self, command: Keep | Resume, last: type[R]) -> R:
+        """The one reply to a command."""
+        async with aclosing(self._job(command, last)) as replies:
+            async for reply in replies:
+                if isinstance(reply, last):
+                    return reply
+        raise HostDied(self._died or CLOSED)
+
+    async def _job(self, command: Job, last: Last) -> AsyncGenerator[Reply, None]:
         """Replies to one command up to `last`; whatever happens, none is left for the next command."""
         async with self._one_job:
             await self._drain()
@@ -152,7 +220,7 @@ class EngineClient:
                     yield reply
             finally:
                 if self._owed:
-                    self._write(Stop())
+                    self._say(Stop())
                     await self._drain()
 
     async def _drain(self) -> None:
@@ -177,17 +245,23 @@ class EngineClient:
             return EngineError(f"{failed.message} ({self._log})")
         return frames.error_of(failed)
 
-    async def _note(self, command: Stop | SetSpeculation) -> None:
-        if not self.alive:
-            return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._noted.append(future)
-        self._write(command)
-        await future
+    async def _note(self, command: Stop | SetSpeculation | Prepare | Count) -> Remark | None:
+        """What the process says to a command; None where it is gone."""
+        return await self._say(command) if self.alive else None
+
+    def _say(self, command: Stop | SetSpeculation | Prepare | Count) -> "asyncio.Future[Remark | None]":
+        """Send what is answered at once; the answer to come."""
+        frame = frames.pack(command)
+        future: asyncio.Future[Remark | None] = asyncio.get_running_loop().create_future()
+        self._awaited.append(future)
+        self._send(frame)
+        return future
 
     def _write(self, command: Command) -> None:
-        """Send a command; a process that is gone is noticed where its replies are read."""
-        frame = frames.pack(command)
+        self._send(frames.pack(command))
+
+    def _send(self, frame: bytes) -> None:
+        """Send a frame; a process that is gone is noticed where its replies are read."""
         stdin = self._process.stdin
         if stdin is not None and not stdin.is_closing():
             with suppress(OSError):
@@ -206,8 +280,8 @@ class EngineClient:
         code = await self._process.wait()
         self._died = self._obituary(code, why)
         self._replies.put_nowait(None)
-        while self._noted:
-            self._settle()
+        while self._awaited:
+            self._settle(None)
         if self._process.stdin is not None:
             self._process.stdin.close()
 
@@ -217,8 +291,8 @@ class EngineClient:
         while True:
             size = frames.length(await stdout.readexactly(frames.HEADER.size))
             reply = frames.unpack(await stdout.readexactly(size), frames.replies)
-            if isinstance(reply, Noted):
-                self._settle()
+            if isinstance(reply, Remark):
+                self._settle(reply)
             else:
                 self._replies.put_nowait(reply)
 
@@ -226,13 +300,13 @@ class EngineClient:
         with suppress(ProcessLookupError):
             self._process.kill()
 
-    def _settle(self) -> None:
-        if self._noted and not (future := self._noted.popleft()).done():
-            future.set_result(None)
+    def _settle(self, remark: Remark | None) -> None:
+        if self._awaited and not (future := self._awaited.popleft()).done():
+            future.set_result(remark)
 
     def _obituary(self, code: int, why: str) -> str:
         if self._closing:
-            return "the engine is closed: start it again"
+            return CLOSED
         lines = last_lines(self._log, self._process.pid)
         said = why or " | ".join(lines) or "it left no word"
         advice = "`paceline doctor` says why" if code == -getattr(signal, "SIGILL", 0) else f"the log is {self._log}"

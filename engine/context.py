@@ -8,14 +8,17 @@ marked unknown; if the change fails it is cleared, never guessed.
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from engine.early import leaves_early
-from engine.errors import CannotRewind, Interrupted, ModelError
+from engine.errors import CannotRewind, Interrupted, LoadFailed, ModelError
 from engine.model import FloatArray, Model
 from engine.narrow import NarrowRows, Narrows, Want
 
 T = TypeVar("T")
+Marks = tuple[int | None, int | None]
+"""From which token on the target's cache holds what a wide pass wrote, and what a shift moved; None: nowhere."""
 Wants = Callable[[Sequence[int], Sequence[int]], Want | None]
 """Asked with the ids and with what is read ahead: what is enough of the rows; None: whole rows."""
 
@@ -84,6 +87,14 @@ class Cache:
             self.rewind(start)
         return moved
 
+    def load(self, path: Path, length: int) -> None:
+        """Take over a saved cache of `length` tokens; LoadFailed leaves it empty."""
+        self._known = False
+        self.model.load(path)
+        if self.model.length != length:
+            raise LoadFailed(f"the saved cache {path.name} is not of {length:,} tokens: the conversation is read again")
+        self._known = True
+
     def forget_ahead(self) -> None:
         """Forget what left the model early; what the cache holds stays as it is."""
         length, self._known = self.length, False
@@ -136,6 +147,18 @@ class Context:
         self.ids, self._left = list(prompt), (0, [])
         return shared
 
+    def hold(self, ids: Sequence[int], marks: Marks) -> None:
+        """Take over ids of which no cache holds anything yet, and the marks of what the target's cache will hold."""
+        self.settle(0)
+        self.ids, self._left = list(ids), (0, [])
+        self._wide, self._moved = (math.inf if mark is None else mark for mark in marks)
+
+    @property
+    def marks(self) -> Marks:
+        """Where what `holds_wide` and what `holds_moved` tells of begins in the target's cache."""
+        wide, moved = (None if math.isinf(mark) else int(mark) for mark in (self._wide, self._moved))
+        return wide, moved
+
     @property
     def holds_wide(self) -> bool:
         """Whether the target's cache holds what a pass over drafts wrote or a shift moved, or was read after it."""
@@ -148,10 +171,26 @@ class Context:
 
     def read(self, cache: Cache) -> Iterator[int]:
         """Feed a cache all but the last id, in chunks that end at multiples of its batch; yields tokens held so far."""
-        end, batch = len(self.ids) - 1, cache.model.n_batch
+        return self._feed(cache, len(self.ids) - 1, cache.model.n_batch)
+
+    def read_ahead(self, cache: Cache, end: int, piece: int) -> Iterator[int]:
+        """As `read`, for the ids before `end` alone, in chunks that end at multiples of `piece`.
+
+        The last of them ends anywhere unless `piece` is the whole batch: then only whole batches are read, so that all
+        is as if `read` had done it.  Else the target's cache counts as `holds_wide`: chunks of another size are passes
+        of another width.
+        """
+        batch = cache.model.n_batch
+        if piece >= batch:
+            return self._feed(cache, end - end % batch, batch)
+        if cache is self.target and cache.length < end:
+            self._wide = min(self._wide, cache.length)
+        return self._feed(cache, end, piece)
+
+    def _feed(self, cache: Cache, end: int, chunk: int) -> Iterator[int]:
         while cache.length < end:
             start = cache.length
-            stop = min(end, start - start % batch + batch)
+            stop = min(end, start - start % chunk + chunk)
             cache.forward(self.ids[start:stop], 0)
             yield cache.length
 

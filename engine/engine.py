@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import msgspec
 
@@ -25,14 +26,16 @@ from engine.drafters.library import Library
 from engine.drafters.lookup import LookupDrafter
 from engine.drafters.model import ModelDrafter
 from engine.errors import Interrupted, ModelError, PromptTooLong
-from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading
+from engine.events import AnswerEvent, Finished, Kept, Loaded, Loading, Reading, Resumed
 from engine.experience import Experience
 from engine.forget import Horizon, Prompt
 from engine.generate import Answering, CatchingUp, Clock, DraftFailed, rounds
+from engine.keeping import keep, resume, stamp_of
 from engine.mapped import MappedModel
 from engine.noise import Noise
 from engine.pair import Pair
 from engine.planner import Planner
+from engine.prepare import ReadingAhead
 from engine.prompt import Chat
 from engine.sampler import Sampler
 from engine.stats import Finish
@@ -71,6 +74,7 @@ class Engine:
         models = [] if pair.exact == "strict" else [pair.target, inner]
         self._pace = Pace(models, lambda: pair.costs.target, clock)
         self._planner: Planner | None = None
+        self._ahead = ReadingAhead(pair, self.context, self._lookup, self._experience, self._peek)
         self._cancelled = threading.Event()
 
     @classmethod
@@ -100,6 +104,12 @@ class Engine:
 
     def _prompt(self, request: Request) -> Prompt:
         return self._horizon.prompt(
+            request.messages, request.max_tokens, self.context.ids, request.go_on, request.thinking
+        )
+
+    def _peek(self, request: Request) -> Prompt:
+        """As `_prompt`, for a request that may never come."""
+        return self._horizon.peek(
             request.messages, request.max_tokens, self.context.ids, request.go_on, request.thinking
         )
 
@@ -160,8 +170,26 @@ class Engine:
         self.pair.change = study.change
         self._experience.costs.rebase(self.pair.costs)
 
+    def keep(self, folder: Path) -> Kept:
+        """Write what the caches hold to a folder of the conversation's own, in place of what it has."""
+        return keep(self.context, stamp_of(self.pair), folder)
+
+    def resume(self, folder: Path) -> Resumed:
+        """Take up what `keep` wrote, in place of what the caches hold; what does not fit is read again."""
+        found = resume(self.context, stamp_of(self.pair), folder)
+        self._lookup.begin(self.context.ids, 0)
+        return found
+
+    def prepare(self, request: Request) -> Iterator[None]:
+        """Read what a request surely begins with, though its last message is still typed; as `study`."""
+        return self._ahead.steps(request)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """From any thread: how many tokens each text has."""
+        return [len(self.pair.target.vocab.tokenize(text)) for text in texts]
+
     def pause(self) -> None:
-        """From any thread: a running study is interrupted within its pass; no answer may be running."""
+        """From any thread: what runs of `study` or `prepare` is interrupted within its pass; no answer may run."""
         for cache in self.context.caches:
             cache.model.interrupt()
 

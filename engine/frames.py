@@ -37,6 +37,30 @@ class Ask(Command, frozen=True, kw_only=True):
     request: Request
 
 
+class Keep(Command, frozen=True, kw_only=True):
+    """Write the caches to a folder; answered by Kept, or Failed."""
+
+    folder: Path
+
+
+class Resume(Command, frozen=True, kw_only=True):
+    """Take up what was kept in a folder; answered by Resumed, or Failed."""
+
+    folder: Path
+
+
+class Prepare(Command, frozen=True, kw_only=True):
+    """Read ahead what will be asked, as long as there is nothing else to do; answered by Noted at once."""
+
+    request: Request
+
+
+class Count(Command, frozen=True, kw_only=True):
+    """Count the tokens of texts; answered by Counted at once."""
+
+    texts: list[str]
+
+
 class Stop(Command, frozen=True, kw_only=True):
     """End the load or the answer that is running; answered by Noted at once."""
 
@@ -52,11 +76,23 @@ class Quit(Command, frozen=True, kw_only=True):
 
 
 class Noted(Event, frozen=True, kw_only=True):
-    """A Stop or SetSpeculation has been taken in."""
+    """A Stop, SetSpeculation or Prepare has been taken in."""
 
 
-AnyCommand = Load | Ask | Stop | SetSpeculation | Quit
-Reply = HostEvent | Noted
+class Counted(Event, frozen=True, kw_only=True):
+    """How many tokens each text has."""
+
+    counts: list[int]
+    failed: str = ""
+    """Why they cannot be counted."""
+
+
+Job = Load | Ask | Keep | Resume | Prepare
+"""What is done one after another."""
+AnyCommand = Job | Stop | SetSpeculation | Count | Quit
+Remark = Noted | Counted
+"""What the host says at once, in the order of the commands."""
+Reply = HostEvent | Remark
 Record = Command | Event
 R = TypeVar("R")
 
@@ -144,10 +180,17 @@ __all__ = [
     "Ask",
     "BadFrame",
     "Command",
+    "Count",
+    "Counted",
+    "Job",
+    "Keep",
     "Load",
     "Noted",
+    "Prepare",
     "Quit",
+    "Remark",
     "Reply",
+    "Resume",
     "SetSpeculation",
     "Stop",
     "commands",

@@ -15,80 +15,63 @@ import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from engine import frames
-from engine.config import EngineConfig, Request, Speculation
+from engine.config import EngineConfig, Request
 from engine.errors import ConfigError, EngineError, Interrupted
-from engine.events import AnswerEvent, Failed, Finished, Loaded, Loading
-from engine.frames import AnyCommand, Ask, Load, Noted, Quit, SetSpeculation, Stop
+from engine.events import Failed, Finished, Loading
+from engine.frames import (
+    AnyCommand,
+    Ask,
+    Count,
+    Counted,
+    Job,
+    Keep,
+    Load,
+    Noted,
+    Prepare,
+    Quit,
+    Resume,
+    SetSpeculation,
+    Stop,
+)
+from engine.hosted import Hosted
 from engine.hostlog import headline, open_log
 
 GRACE = 1.0
 """Seconds in which the main thread must come to an end once the app wants to quit."""
 
 
-class Engine(Protocol):
-    """What the host needs of an engine."""
-
-    @property
-    def loaded(self) -> Loaded:
-        """What has been loaded."""
-        ...
-
-    def answer(self, request: Request) -> Iterator[AnswerEvent]:
-        """Events up to Finished; EngineError where there is no answer."""
-        ...
-
-    def cancel(self) -> None:
-        """From any thread: the running answer ends soon."""
-        ...
-
-    def set_speculation(self, speculation: Speculation) -> None:
-        """From any thread: draft otherwise from the next round on."""
-        ...
-
-    def study(self) -> Iterator[None]:
-        """Measure this machine, a pass a step, while nothing else is to be done; closed before anything is."""
-        ...
-
-    def pause(self) -> None:
-        """From any thread: a step of `study` that is running ends at once, as Interrupted."""
-        ...
-
-    def close(self) -> None:
-        """Free everything."""
-        ...
-
-
-Loader = Callable[[EngineConfig, Callable[[Loading], None]], Engine]
+Loader = Callable[[EngineConfig, Callable[[Loading], None]], Hosted]
 
 
 class AppGone(Exception):
     """Nobody reads what the host writes."""
 
 
-def load_engine(config: EngineConfig, progress: Callable[[Loading], None]) -> Engine:
+def load_engine(config: EngineConfig, progress: Callable[[Loading], None]) -> Hosted:
     """The real engine; numpy and the native libraries are imported here, not before."""
-    from engine.engine import Engine as RealEngine
+    from engine.engine import Engine
 
-    return RealEngine.load(config, progress)
+    return Engine.load(config, progress)
 
 
 class Host:
-    """Takes commands, runs one load or answer at a time, and outlives its faults."""
+    """Takes commands, does one job at a time, and outlives its faults."""
 
     def __init__(self, out: BinaryIO, load: Loader) -> None:
         self._out, self._load = out, load
         self._writing = threading.Lock()
-        self._jobs: queue.SimpleQueue[Load | Ask | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._turn = threading.Lock()
         """Guards all below: what the reading thread says to a job must not be lost while the job begins."""
-        self._engine: Engine | None = None
+        self._engine: Hosted | None = None
         self._taken = 0
         self._done = 0
         """Jobs taken in and finished; the next command counts for the last one taken in."""
-        self._answering = self._studying = False
+        self._answering = self._idling = False
+        """Whether the main thread is in an answer, or in what ends as soon as there is a job."""
         self._early: list[tuple[int, Stop | SetSpeculation]] = []
         """What was said to jobs that are not finished, with their number: they may not have heard it."""
         self._quitting = False
@@ -96,19 +79,23 @@ class Host:
     def take(self, command: AnyCommand) -> None:
         """Act on one command; called by the reading thread."""
         match command:
-            case Load() | Ask():
+            case Load() | Ask() | Keep() | Resume():
                 with self._turn:
                     self._taken += 1
                     self._jobs.put(command)
                     self._rouse()
+            case Prepare():  # a job that nobody waits for: no command counts for it, and the pass that runs may end
+                self._jobs.put(command)
+                self._remark(Noted())
             case Stop() | SetSpeculation():
                 with self._turn:
                     if self._taken > self._done:
                         self._early.append((self._taken, command))
                     if self._taken == self._done + 1:
                         self._tell(command)
-                with suppress(AppGone):
-                    self._send(Noted())
+                self._remark(Noted())
+            case Count():
+                self._remark(self._count(command.texts))
             case Quit():
                 self.quit()
 
@@ -125,28 +112,51 @@ class Host:
         try:
             while (job := self._next()) is not None and not self._quitting:
                 self._guarded(job)
-                with self._turn:
-                    self._done += 1
-                    self._early = [early for early in self._early if early[0] > self._done]
+                if not isinstance(job, Prepare):
+                    self._finished()
         except AppGone:
             pass
         finally:
             self._drop()
 
-    def _next(self) -> Load | Ask | None:
-        """The next job; until there is one the engine studies."""
+    def _finished(self) -> None:
         with self._turn:
-            engine = self._engine
-            self._studying = engine is not None and self._jobs.empty()
-        if engine is not None and self._studying:
-            try:
-                self._study(engine.study())
-            finally:
-                with self._turn:
-                    self._studying = False
+            self._done += 1
+            self._early = [early for early in self._early if early[0] > self._done]
+
+    def _remark(self, remark: frames.Remark) -> None:
+        """What the reading thread says; where nobody reads it, the main thread finds out."""
+        with suppress(AppGone):
+            self._send(remark)
+
+    def _count(self, texts: list[str]) -> Counted:
+        """In the reading thread, as an answer may take minutes; the engine stays open meanwhile."""
+        try:
+            with self._turn:
+                return Counted(counts=self._loaded().count(texts))
+        except EngineError as error:
+            return Counted(counts=[], failed=str(error))
+        except Exception as error:
+            return Counted(counts=[], failed=_unexpected(error))
+
+    def _next(self) -> Job | None:
+        """The next job; until there is one the engine studies."""
+        self._idle(lambda engine: engine.study())
         return self._jobs.get()
 
-    def _study(self, steps: Iterator[None]) -> None:
+    def _idle(self, work: Callable[[Hosted], Iterator[None]]) -> None:
+        """Do what is to be done only as long as there is no job."""
+        with self._turn:
+            engine = self._engine
+            self._idling = engine is not None and self._jobs.empty()
+        if engine is not None and self._idling:
+            try:
+                self._steps(work(engine))
+            finally:
+                with self._turn:
+                    self._idling = False
+
+    def _steps(self, steps: Iterator[None]) -> None:
         try:
             try:
                 while self._jobs.empty() and next(steps, True) is None:
@@ -160,8 +170,8 @@ class Host:
             traceback.print_exc()
 
     def _rouse(self) -> None:
-        """End a study's pass, as there is a job; needs `_turn`."""
-        if self._studying and self._engine is not None:
+        """End an idle pass, as there is a job; needs `_turn`."""
+        if self._idling and self._engine is not None:
             self._engine.pause()
 
     def _tell(self, command: Stop | SetSpeculation) -> None:
@@ -173,16 +183,33 @@ class Host:
         else:
             self._engine.set_speculation(command.speculation)
 
-    def _guarded(self, job: Load | Ask) -> None:
+    def _guarded(self, job: Job) -> None:
         try:
-            self._begin(job.config) if isinstance(job, Load) else self._answer(job.request)
+            self._do(job)
         except EngineError as error:
             self._send(frames.failed(error))
         except AppGone:
             raise
         except Exception as error:
-            traceback.print_exc()
-            self._send(Failed(kind="internal", message=f"unexpected {type(error).__name__} in the engine: see its log"))
+            self._send(Failed(kind="internal", message=_unexpected(error)))
+
+    def _do(self, job: Job) -> None:
+        match job:
+            case Load():
+                self._begin(job.config)
+            case Ask():
+                self._answer(job.request)
+            case Keep():
+                self._send(self._loaded().keep(job.folder))
+            case Resume():
+                self._send(self._loaded().resume(job.folder))
+            case Prepare():
+                self._idle(lambda engine: engine.prepare(job.request))
+
+    def _loaded(self) -> Hosted:
+        if self._engine is None:
+            raise ConfigError("no model is loaded: load one first")
+        return self._engine
 
     def _begin(self, config: EngineConfig) -> None:
         self._drop()
@@ -199,9 +226,7 @@ class Host:
             raise Interrupted("loading was stopped")
 
     def _answer(self, request: Request) -> None:
-        if self._engine is None:
-            raise ConfigError("no model is loaded: load one first")
-        events = self._engine.answer(request)
+        events = self._loaded().answer(request)
         with self._turn:
             self._answering = True
         try:
@@ -244,6 +269,12 @@ class Host:
                 self._out.flush()
             except (OSError, ValueError) as error:
                 raise AppGone from error
+
+
+def _unexpected(error: Exception) -> str:
+    """What a user is told of a bug; the log has it all."""
+    traceback.print_exception(error)
+    return f"unexpected {type(error).__name__} in the engine: see its log"
 
 
 def serve(

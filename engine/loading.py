@@ -186,6 +186,7 @@ class _Loader:
             exit_layers=early.layers if early else None,
             exit_agreement=early.agreement if early else None,
             lessons=measured.lessons(config, target, draft),
+            key=measured.key_of(config, target),
             notes=self._notes,
         )
 

@@ -3,6 +3,7 @@
 One invariant: what was saved for other vocabularies, or was cut, is never taken for a cache.
 """
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -16,9 +17,11 @@ from engine.config import Frozen
 from engine.errors import LoadFailed
 from engine.token_map import TokenMap
 
-_MAGIC = b"paceline-map-1\n"
+_MAGIC = b"paceline-map-2\n"
 _TAIL = 8 + len(_MAGIC)
-"""Bytes behind the record: its length, and what the file is."""
+"""Bytes behind the record with its checksum: their number, and what the file is."""
+
+_SUM = hashlib.sha256().digest_size
 
 
 class _Record(Frozen, frozen=True):
@@ -32,7 +35,8 @@ def append(path: Path, token_map: TokenMap, ends: Sequence[int]) -> None:
     target, draft = token_map.target.fingerprint, token_map.draft.fingerprint
     record = msgspec.json.encode(_Record(target=target, draft=draft, ends=list(ends)))
     with path.open("ab") as file:
-        file.write(record + len(record).to_bytes(8, "little") + _MAGIC)
+        body = hashlib.sha256(record).digest() + record
+        file.write(body + len(body).to_bytes(8, "little") + _MAGIC)
 
 
 @contextmanager
@@ -61,4 +65,7 @@ def _read(path: Path) -> tuple[_Record, int]:
         if start < 0 or tail[8:] != _MAGIC:
             raise LoadFailed(f"{path.name} is no such cache: the conversation is read again")
         file.seek(start)
-        return msgspec.json.decode(file.read(end - start), type=_Record), start
+        said, record = file.read(_SUM), file.read(max(0, end - start - _SUM))
+        if hashlib.sha256(record).digest() != said:
+            raise LoadFailed(f"{path.name} is damaged: the conversation is read again")
+        return msgspec.json.decode(record, type=_Record), start

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from engine.calibration_store import Key
 from engine.config import Exactness
 from engine.costs import FLAT, Costs
 from engine.events import Loaded
@@ -44,6 +45,8 @@ class Pair:
     """In what share of places their choice was the whole target's in the calibration; None: not measured."""
     lessons: Lessons | None = None
     """Where what its answers teach is kept; None: nowhere."""
+    key: Key | None = None
+    """All that decides what the target computes; None for models without files."""
     study: Study | None = None
     """What may still be measured of it."""
     load_s: float = 0.0

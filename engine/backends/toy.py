@@ -188,6 +188,9 @@ class ToyModel:
             self._cells, self._lost, self._latest = list(state["cells"]), int(state["lost"]), 0
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LoadFailed(f"{path.name} is no saved cache: the conversation is read again") from error
+        if self.length > self.n_ctx:
+            self.rewind(0)
+            raise LoadFailed(f"{path.name} is larger than the context: the conversation is read again")
 
     def close(self) -> None:
         """See Model.close."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.config import EngineConfig, Request, Speculation
 from engine.errors import DecodeFailed, Interrupted, LoadFailed, PromptTooLong
-from engine.events import AnswerEvent, Finished, Loaded, Loading, Reading, Round, Tokens
+from engine.events import AnswerEvent, Finished, Kept, Loaded, Loading, Reading, Resumed, Round, Tokens
 from engine.stats import Answer, CacheReceipts, Finish, Receipt, Settings, SpeculationStats, Timings, Verdict
 
 NOBODY = 60.0
@@ -149,8 +149,28 @@ class FakeEngine:
         """Nothing to find out."""
         return iter(())
 
+    def prepare(self, request: Request) -> Iterator[None]:
+        """Nothing to read."""
+        return iter(())
+
     def pause(self) -> None:
         """Nothing to end."""
+
+    def keep(self, folder: Path) -> Kept:
+        """Says what it was told to, and fails where it was told that."""
+        if folder.name == "fault":
+            raise DecodeFailed("the cache is gone: ask again")
+        return Kept(bytes=len(folder.name))
+
+    def resume(self, folder: Path) -> Resumed:
+        """As much."""
+        return Resumed(target=len(folder.name), draft=None, reason=ascii(folder.name))
+
+    def count(self, texts: list[str]) -> list[int]:
+        """A token a character."""
+        if "bug" in texts:
+            raise ZeroDivisionError("a bug")
+        return [len(text) for text in texts]
 
     def close(self) -> None:
         """Remembers it."""

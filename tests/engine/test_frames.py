@@ -10,8 +10,21 @@ from hypothesis import strategies as st
 from engine import errors, frames
 from engine.config import EngineConfig, Message, Request, Sampling, Speculation
 from engine.errors import ConfigError, EngineError, PromptTooLong
-from engine.events import Failed, Finished, Loaded, Loading, Reading, Round, Tokens
-from engine.frames import Ask, BadFrame, Load, Noted, Quit, SetSpeculation, Stop
+from engine.events import Failed, Finished, Kept, Loaded, Loading, Reading, Resumed, Round, Tokens
+from engine.frames import (
+    Ask,
+    BadFrame,
+    Count,
+    Counted,
+    Keep,
+    Load,
+    Noted,
+    Prepare,
+    Quit,
+    Resume,
+    SetSpeculation,
+    Stop,
+)
 from tests.engine.host_fake import answer_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -40,6 +53,10 @@ commands = (
     st.builds(Ask, request=requests)
     | st.builds(Load, config=st.builds(EngineConfig, target=paths, draft=st.none() | paths))
     | st.builds(SetSpeculation, speculation=speculations)
+    | st.builds(Keep, folder=paths)
+    | st.builds(Resume, folder=paths)
+    | st.builds(Prepare, request=requests)
+    | st.builds(Count, texts=st.lists(texts))
     | st.builds(Stop)
     | st.builds(Quit)
 )
@@ -63,6 +80,9 @@ replies = (
     | rounds
     | st.builds(Finished, answer=ids.map(answer_of))
     | st.builds(Failed, kind=texts, message=texts, numbers=st.dictionaries(texts, st.integers(-(2**63), 2**63)))
+    | st.builds(Kept, bytes=counts, reason=texts)
+    | st.builds(Resumed, target=counts, draft=st.none() | counts, reason=texts)
+    | st.builds(Counted, counts=st.lists(counts), failed=texts)
     | st.builds(Noted)
 )
 

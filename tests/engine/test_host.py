@@ -209,6 +209,76 @@ async def test_speculation_changes_in_the_middle_of_an_answer(tmp_path: Path) ->
     assert rounds[-1].speculation == Speculation(mode="fixed", length=5)
 
 
+async def test_caches_are_kept_and_taken_up_in_any_folder(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode("кэш\udcff"))
+    async with await start(tmp_path) as client:
+        assert (await client.keep(folder)).bytes == 4
+        found = await client.resume(folder)
+        assert (found.target, found.draft, found.reason) == (4, None, ascii(folder.name))
+        with pytest.raises(DecodeFailed, match="ask again"):
+            await client.keep(Path("fault"))
+        assert len(await collect(client, "2")) == 7
+
+
+async def test_what_is_to_be_kept_waits_for_the_answer(tmp_path: Path) -> None:
+    async with await start(tmp_path) as client:
+        running = asyncio.create_task(collect(client, "block"))
+        keeping = asyncio.create_task(client.keep(Path("here")))
+        await client.stop()
+        while not running.done():
+            assert not keeping.done()
+            await client.stop()
+        assert (await keeping).bytes == 4
+
+
+async def test_tokens_are_counted_while_an_answer_runs(tmp_path: Path) -> None:
+    async with await start(tmp_path) as client:
+        running = asyncio.create_task(collect(client, "block"))
+        assert await client.count(["", "abc", "\ud83d!"]) == [0, 3, 2]
+        assert not running.done()
+        with pytest.raises(EngineError, match="ZeroDivisionError"):
+            await client.count(["bug"])
+        await client.stop()
+        await running
+
+
+async def test_what_is_said_at_once_goes_to_who_asked(tmp_path: Path) -> None:
+    """Also after an answer was left, which stops it: nobody waits to hear that this was noted."""
+    async with await start(tmp_path) as client:
+        for _ in range(3):
+            async with aclosing(client.answer(ask("block"))) as events:
+                await anext(events)
+            counts, _, _ = await asyncio.gather(client.count(["abc"]), client.stop(), client.prepare(ask("x")))
+            assert counts == [3]
+
+
+async def test_what_is_to_be_prepared_is_noted_at_once(tmp_path: Path) -> None:
+    async with await start(tmp_path, target=None) as client:
+        await client.prepare(ask("before anything is loaded"))
+        await client.prepare(ask("half a surrogate \ud800"))
+        with pytest.raises(EngineError, match="load one first"):
+            await client.count(["a"])
+        with pytest.raises(ConfigError, match="load one first"):
+            await client.keep(tmp_path)
+
+
+async def test_the_memory_of_the_process(tmp_path: Path) -> None:
+    async with await start(tmp_path) as client:
+        assert 2**22 < await client.memory() < 2**32
+    assert await client.memory() == 0
+
+
+async def test_a_dead_host_keeps_nothing_and_counts_nothing(tmp_path: Path) -> None:
+    async with await start(tmp_path) as client:
+        with pytest.raises(HostDied):
+            await collect(client, "exit")
+        for asking in (client.keep(tmp_path), client.resume(tmp_path), client.count(["a"])):
+            with pytest.raises(HostDied, match="exit code 7"):
+                await asking
+        await client.prepare(ask("x"))
+        assert await client.memory() == 0
+
+
 async def test_what_the_library_prints_is_in_the_log_and_nowhere_else(tmp_path: Path) -> None:
     async with await start(tmp_path) as client:
         assert isinstance((await collect(client, "noise"))[-1], Finished)

@@ -12,7 +12,7 @@ from engine import frames, host
 from engine.config import EngineConfig, Message, Request, Speculation
 from engine.errors import CannotRewind, Interrupted
 from engine.events import AnswerEvent, Failed, Finished, Loaded
-from engine.frames import Ask, Load, Noted, Quit, SetSpeculation, Stop
+from engine.frames import Ask, Count, Counted, Load, Noted, Prepare, Quit, SetSpeculation, Stop
 from tests.engine.host_fake import FakeEngine
 
 
@@ -56,6 +56,38 @@ class Dunce(Studious):
     """Cannot study."""
 
     dunce = True
+
+
+class Reader(FakeEngine):
+    """Reads ahead in passes that end when the test lets them, or when they are told to."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(config)
+        self.inside, self.go, self.told = threading.Event(), threading.Event(), threading.Event()
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+
+    def prepare(self, request: Request) -> Iterator[None]:
+        word = request.messages[-1].content
+        self.begun.append(word)
+        try:
+            while True:
+                self.inside.set()
+                assert self.go.wait(30)
+                self.go.clear()
+                if self.told.is_set():
+                    raise Interrupted("paused")
+                yield
+        finally:
+            self.ended.append(word)
+
+    def pause(self) -> None:
+        self.told.set()
+        self.go.set()
+
+    def answer(self, request: Request) -> Iterator[AnswerEvent]:
+        assert self.ended == self.begun
+        yield from super().answer(request)
 
 
 def ask(word: str) -> Request:
@@ -188,6 +220,57 @@ def test_a_study_that_cannot_be_closed_does_not_end_the_host() -> None:
     assert engine.closed
     assert b"Finished" in out.getvalue()
     assert not any(isinstance(reply, Failed) for reply in frames.read(io.BytesIO(out.getvalue()), frames.replies))
+
+
+def test_an_answer_ends_what_is_read_ahead_within_its_pass_and_more_typing_after_it() -> None:
+    engine, out = Reader(config()), io.BytesIO()
+    served = host.Host(out, lambda _config, _progress: engine)
+    thread = threading.Thread(target=served.work)
+    thread.start()
+    served.take(Load(config=config()))
+    for number, word in enumerate(("a", "ab", "abc"), start=1):
+        served.take(Prepare(request=ask(word)))
+        assert not engine.told.is_set()
+        engine.go.set() if number > 1 else None
+        while len(engine.begun) < number:
+            assert engine.inside.wait(30)
+    served.take(Ask(request=ask("3")))
+    finish(served, thread, out)
+    assert engine.told.is_set()
+    assert engine.begun == ["a", "ab", "abc"]
+    assert b"Failed" not in out.getvalue()
+
+
+def test_what_was_to_be_read_ahead_is_left_where_jobs_wait() -> None:
+    engine = Reader(config())
+    served = host.Host(io.BytesIO(), lambda _config, _progress: engine)
+    for command in (Load(config=config()), Prepare(request=ask("a")), Prepare(request=ask("b")), Ask(request=ask("3"))):
+        served.take(command)
+    served._jobs.put(None)
+    served.work()
+    assert served._done == 2
+    assert engine.begun == []
+
+
+def test_a_stop_is_for_the_answer_and_not_for_what_is_to_be_read_ahead_after_it() -> None:
+    engine, out = FakeEngine(config()), io.BytesIO()
+    served = host.Host(out, lambda _config, _progress: engine)
+    for command in (Load(config=config()), Ask(request=ask("block")), Prepare(request=ask("a"))):
+        served.take(command)
+    thread = threading.Thread(target=served.work)
+    thread.start()
+    served.take(Stop())
+    finish(served, thread, out)
+    last = list(frames.read(io.BytesIO(out.getvalue()), frames.replies))[-1]
+    assert isinstance(last, Finished)
+    assert last.answer.finish_reason == "cancelled"
+
+
+def test_nothing_is_read_ahead_and_nothing_counted_without_a_model() -> None:
+    noted, counted = Served().run(Prepare(request=ask("a")), Count(texts=["a"]), Quit())
+    assert noted == Noted()
+    assert isinstance(counted, Counted)
+    assert "load one first" in counted.failed
 
 
 def test_no_study_is_begun_while_jobs_wait() -> None:

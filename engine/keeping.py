@@ -1,0 +1,233 @@
+"""A conversation's caches in a folder beside it, to be taken up again by another process.
+
+The one invariant: a cache is taken up with the very ids that it was kept with, and only by a pair that would have
+computed the same.  A record says all that; it names the files of the caches and takes its place after them, so that
+at any moment a folder holds what one `keep` wrote, or nothing that counts.
+"""
+
+import hashlib
+import re
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from engine.calibration_store import Key, write_whole
+from engine.config import Exactness, Frozen
+from engine.contention import Threaded
+from engine.context import Cache, Context
+from engine.errors import ModelError
+from engine.events import Kept, Resumed
+from engine.pair import Pair
+
+RECORD = "kept.json"
+AGAIN = "the conversation is read again"
+_HEAD = 1 << 12
+"""Bytes at the start of a cache's file by which it is known again; the checksum of all others is among them."""
+
+_OURS = re.compile(r"\.?(kept\.json|(target|draft)-[0-9a-f]+\.cache)(-.*\.part)?")
+"""Names of files that are written here, and of those that are not whole yet."""
+
+Role = Literal["target", "draft"]
+ROLES: tuple[Role, Role] = ("target", "draft")
+"""In the order of `Context.caches`."""
+
+
+class Stamp(Frozen, frozen=True, kw_only=True):
+    """What decides, bit for bit, what a target computes."""
+
+    exact: Exactness
+    key: Key | None
+    """None for models without files."""
+
+
+class _File(Frozen, frozen=True, kw_only=True):
+    """One cache, of `length` tokens."""
+
+    length: int
+    size: int
+    head: str
+
+
+class _Record(Frozen, frozen=True, kw_only=True):
+    stamp: Stamp
+    mark: str
+    """A part of its files' names, which no other record has."""
+    ids: list[int]
+    wide: int | None
+    moved: int | None
+    """See Context.marks."""
+    target: _File | None = None
+    """None: it held nothing."""
+    draft: _File | None = None
+
+    def file(self, role: Role) -> _File | None:
+        """What is kept of one model."""
+        return self.target if role == "target" else self.draft
+
+
+def stamp_of(pair: Pair) -> Stamp:
+    """The stamp of a pair; threads are left out where results do not depend on them."""
+    key = pair.key
+    if key is not None and isinstance(pair.target, Threaded) and pair.target.same_on_any_threads:
+        key = msgspec.structs.replace(key, threads=0)
+    return Stamp(exact=pair.exact, key=key)
+
+
+def keep(context: Context, stamp: Stamp, folder: Path) -> Kept:
+    """Write what the caches hold in place of what the folder had; where that fails it has what it had, and why is said.
+
+    Where the models hold nothing, or what is there already, nothing is written.
+    """
+    held = {role: cache for role, cache in zip(ROLES, context.caches, strict=False) if cache.length}
+    if not held:
+        return Kept(bytes=_size(folder), reason="there is nothing to keep: the models have read nothing yet")
+    try:
+        if _is_there(context, stamp, held, folder):
+            return Kept(bytes=_size(folder))
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        mark = secrets.token_hex(8)
+        try:
+            _write(context, stamp, held, folder, mark)
+        finally:
+            _sweep(folder)
+    except OSError as error:
+        return Kept(bytes=_size(folder), reason=f"the caches cannot be kept ({_reason(error)}): {AGAIN} next time")
+    return Kept(bytes=_size(folder))
+
+
+def _is_there(context: Context, stamp: Stamp, held: dict[Role, Cache], folder: Path) -> bool:
+    """Whether the folder has just that."""
+    known = _read(folder)
+    if isinstance(known, str) or (known.stamp, known.ids) != (stamp, context.ids):
+        return False
+    lengths = {
+        role: file.length for role in ROLES if (file := known.file(role)) and _path(folder, role, known).exists()
+    }
+    return (
+        lengths == {role: cache.length for role, cache in held.items()} and (known.wide, known.moved) == context.marks
+    )
+
+
+def _write(context: Context, stamp: Stamp, held: dict[Role, Cache], folder: Path, mark: str) -> None:
+    wide, moved = context.marks
+    record = _Record(stamp=stamp, mark=mark, ids=context.ids, wide=wide, moved=moved)
+    files: dict[str, _File] = {}
+    for role, cache in held.items():
+        path = _path(folder, role, record)
+        cache.model.save(path)
+        path.chmod(0o600)
+        files[role] = _File(length=cache.length, size=path.stat().st_size, head=_head(path))
+    body = msgspec.json.encode(msgspec.structs.replace(record, **files))
+    write_whole(folder / RECORD, _sum(body) + b"\n" + body)
+
+
+def resume(context: Context, stamp: Stamp, folder: Path) -> Resumed:
+    """Take up what `keep` wrote; what cannot be is read again, and why is said.
+
+    Where nothing of it can be, because it is of other models or settings, the context stays as it is.
+    """
+    draft = 0 if context.draft else None
+    record = _read(folder)
+    if isinstance(record, str):
+        return Resumed(target=0, draft=draft, reason=record)
+    if why := _other(record.stamp, stamp):
+        return Resumed(target=0, draft=draft, reason=f"{why}: {AGAIN}")
+    context.hold(record.ids, (record.wide, record.moved))
+    why_not = [
+        _take_up(cache, record.file(role), _path(folder, role, record))
+        for role, cache in zip(ROLES, context.caches, strict=False)
+    ]
+    draft = context.draft.length if context.draft else None
+    return Resumed(target=context.target.length, draft=draft, reason=next(filter(None, why_not), ""))
+
+
+def _take_up(cache: Cache, file: _File | None, path: Path) -> str:
+    """Have a model load what was kept of it; why that cannot be."""
+    if file is None:
+        return ""
+    try:
+        if path.stat().st_size != file.size or _head(path) != file.head:
+            return f"the saved cache {path.name} is not the one that was kept: {AGAIN}"
+        cache.load(path, file.length)
+    except ModelError as error:
+        return _reason(error)
+    except (OSError, MemoryError) as error:
+        return f"the saved cache {path.name} cannot be read ({_reason(error)}): {AGAIN}"
+    return ""
+
+
+def _read(folder: Path) -> _Record | str:
+    """The record of a folder; a sentence where there is none."""
+    try:
+        said, _, body = (folder / RECORD).read_bytes().partition(b"\n")
+        if said == _sum(body):
+            return msgspec.json.decode(body, type=_Record)
+    except FileNotFoundError:
+        return f"nothing was kept of it: {AGAIN}"
+    except (OSError, ValueError, RecursionError):
+        pass
+    return f"what was kept of it is damaged: {AGAIN}"
+
+
+def _other(kept: Stamp, here: Stamp) -> str:
+    """In what two stamps differ; empty where they do not, or in nothing that counts.
+
+    What was made in strict exactness is as good as any; strict exactness takes nothing else.
+    """
+    if here.exact == "strict" != kept.exact:
+        return "it was kept in normal exactness, and strict exactness takes only its own"
+    if kept.key is None or here.key is None:
+        return "" if kept.key is here.key else "it was kept by other models"
+    for field in Key.__struct_fields__:
+        then, now = getattr(kept.key, field), getattr(here.key, field)
+        if then != now:
+            return f"it was kept by another {_NAMES[field]}" if field in _NAMES else _differs(field, then, now)
+    return ""
+
+
+_NAMES = {"file": "model file", "library": "version of the engine", "cpu": "processor"}
+"""Of what a key's fields are, where values say nothing to a user."""
+
+
+def _differs(field: str, then: object, now: object) -> str:
+    name = {"kv": "cache type"}.get(field, field.replace("_", " "))
+    return f"it was kept with {name} {then}, here it is {now}"
+
+
+def _path(folder: Path, role: Role, record: _Record) -> Path:
+    return folder / f"{role}-{record.mark}.cache"
+
+
+def _reason(error: Exception) -> str:
+    """One line of proper text, whatever folders are named in it."""
+    text = (error.strerror if isinstance(error, OSError) else "") or str(error) or "there is no memory left"
+    return " ".join(text.encode("utf-8", "replace").decode().split())
+
+
+def _head(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.sha256(file.read(_HEAD)).hexdigest()
+
+
+def _sum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove files of ours that the record does not name: an older one's, and those of one that came to nothing."""
+    record = _read(folder)
+    named = set() if isinstance(record, str) else {RECORD, *(_path(folder, role, record).name for role in ROLES)}
+    for path in folder.iterdir():
+        if _OURS.fullmatch(path.name) and path.name not in named:
+            with suppress(OSError):  # on Windows while someone reads it
+                path.unlink()
+
+
+def _size(folder: Path) -> int:
+    """Bytes that a folder takes."""
+    with suppress(OSError):
+        return sum(path.stat().st_size for path in folder.iterdir())
+    return 0
