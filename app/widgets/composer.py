@@ -95,8 +95,8 @@ class Composer(Vertical):
 
     async def put(self, draft: Draft) -> None:
         """Hold this message, before what is being typed."""
-        typed = self.prompt.text
-        self.prompt.put(draft.text if is_blank(typed) else f"{draft.text}\n{typed}")
+        texts = [text for text in (draft.text, self.prompt.text) if not is_blank(text)]
+        self.prompt.put("\n".join(texts))
         await self.chips.add(*draft.files)
         self.prompt.focus()
 

@@ -335,6 +335,7 @@ async def test_a_conversation_takes_its_draft_along(folder: Path) -> None:
         assert app.composer.draft == Draft("")
         await pilot.press("b")
         await app.composer.put(held)
+        await app.composer.put(Draft(" "))
         assert (app.composer.prompt.text, app.names) == ("a\nb", ["notes.txt"])
 
 
