@@ -97,7 +97,7 @@ def wait(seconds: float | None) -> str:
         return f"{1000 * seconds:.0f} ms"
     if abs(seconds) < 60:
         return f"{seconds:.{2 if abs(seconds) < 9.995 else 1}f} s"
-    return f"{seconds / 60:.1f} min"
+    return f"{seconds / 60:.1f} min" if abs(seconds) < 3600 else f"{seconds / 3600:.1f} h"
 
 
 def filling(used: int, total: int | None) -> Literal["", "nearly full", "full"]:

@@ -36,5 +36,5 @@ LOOKS: Mapping[Origin, Look] = {
 
 
 def coloured(app: App[object]) -> bool:
-    """Whether the terminal tells the colours of origins apart: 16 are too few."""
-    return not app.no_color and app.console.color_system != "standard"
+    """Whether the colours of origins are told apart: a terminal's 16 are too few, a picture has them all."""
+    return not app.no_color and (app.is_headless or app.console.color_system in ("truecolor", "256"))

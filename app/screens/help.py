@@ -45,7 +45,7 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """The words, then the keys; side by side where there is room."""
-        with VerticalScroll(id="help"), Container(id="page"):
+        with VerticalScroll(id="help"), Container(id="help-page"):
             yield Static(words(), id="words", markup=False)
             yield KeyTable(self._keys)
         yield Footer(show_command_palette=False)

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from app.keys import Key, shown
 from app.themes import MUTED
 
-MOST = 24
+MOST = 18
 """Cells that the column of keys takes at most."""
 GAP = 2
 

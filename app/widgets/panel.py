@@ -1,12 +1,13 @@
 """The side panel, which makes speculation visible: speed, drafts, origins, plan, context, verdict, counts.
 
-It shows the records that it is given and works nothing out; where the window is narrow it is folded away, unless the
-user wants it.
+It shows the records that it is given and works nothing out; while they change quickly it is painted less often, for the
+model needs the cores.  Where the window is narrow it is folded away, unless the user wants it.
 """
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.reactive import reactive
+from textual.timer import Timer
 
 from app.glossary import Term
 from app.live import Live
@@ -19,6 +20,8 @@ from engine.config import Speculation
 
 WIDE = 110
 """Columns of a window from which on there is room for the panel beside the conversation."""
+PAINT_S = 0.15
+"""Least seconds between two paintings while an answer is written."""
 ROOMY = 46
 """Lines from which on there is room for blank ones between the sections."""
 
@@ -46,9 +49,13 @@ class Panel(VerticalScroll):
     speculation: reactive[Speculation] = reactive(Speculation(), repaint=False)
     """The setting that the next round will have."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, paint_s: float = PAINT_S) -> None:
         super().__init__(id="panel")
         self._columns = 0
+        self._paint_s = paint_s
+        self._waiting: Timer | None = None
+        self._late = False
+        """Whether figures have come that are not painted."""
         self._wanted: bool | None = None
         """What the user said; None: as the width of the window has it."""
 
@@ -76,8 +83,20 @@ class Panel(VerticalScroll):
         self.display = self._columns >= WIDE if self._wanted is None else self._wanted
 
     def watch_live(self) -> None:
-        """Show the figures."""
+        """Show the figures, soon; those of a finished answer at once."""
+        writing = self.live.verdict is None and self.live.turn.rounds > 0
+        if writing and self._waiting is not None:
+            self._late = True
+            return
         self._show()
+        if writing and self._paint_s:
+            self._waiting = self.set_timer(self._paint_s, self._due)
+
+    def _due(self) -> None:
+        """Paint what has come meanwhile."""
+        self._waiting = None
+        if self._late:
+            self.watch_live()
 
     def watch_n_ctx(self) -> None:
         """Show the size of the context."""
@@ -88,6 +107,7 @@ class Panel(VerticalScroll):
         self._show()
 
     def _show(self) -> None:
+        self._late = False
         view = View(self.live, self.n_ctx, self.memory, colours=coloured(self.app))
         for section in self.query_children(Section):
             section.show(view)

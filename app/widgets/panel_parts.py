@@ -88,14 +88,14 @@ def origin(view: View, width: int) -> Content:
     fillings = [("█" if view.colours else LOOKS[name].filling, LOOKS[name].style) for name in names]
     known = [share or 0.0 for share in shares.values()]
     bar = gauges.stacked(known, fillings, width) if any(known) else Content.styled("─" * width, "$border-blurred")
-    entries = [_entry(name, shares[name], filling) for name, (filling, _) in zip(names, fillings, strict=True)]
+    entries = [_entry(name, shares[name], view.colours) for name in names]
     half = (width + 1) // 2
     return _lines(bar, *(_pair(entries[at], entries[at + 1], half) for at in (0, 2)))
 
 
-def _entry(name: Origin, share: float | None, filling: str) -> Content:
+def _entry(name: Origin, share: float | None, colours: bool) -> Content:
     look = LOOKS[name]
-    mark = "■" if filling == "█" and look.filling != filling else filling
+    mark = "■" if colours else look.filling
     return Content.assemble((mark, look.style), " ", look.short, " ", (figures.share(share), MUTED))
 
 
@@ -183,7 +183,7 @@ def counts(view: View, width: int) -> Content:
     three = (live.turn, live.chat, live.session)
     rows = {
         "": ("answer", "chat", "all"),
-        "tokens": tuple(f"{each.emitted:,}" for each in three),
+        "tokens": tuple(_short(each.emitted) for each in three),
         "accepted": tuple(figures.share(each.acceptance) for each in three),
         "a round": tuple(figures.each(each.per_round) for each in three),
         "won": tuple(_signed(each.saved_ms) for each in three),
@@ -191,13 +191,25 @@ def counts(view: View, width: int) -> Content:
     column = (width - LABEL) // 3
     return _lines(
         *(
-            Content.assemble(_label(name), ("".join(cell.rjust(column) for cell in row), "" if name else MUTED))
+            Content.assemble(
+                (name.ljust(width - 3 * column), MUTED),
+                ("".join(cell.rjust(column) for cell in row), "" if name else MUTED),
+            )
             for name, row in rows.items()
         )
     )
 
 
+def _short(number: int) -> str:
+    """A number in six cells at most: 99,999, then 100k, then 1.0M."""
+    if number < 100_000:
+        return f"{number:,}"
+    return f"{number / 1000:.0f}k" if number < 999_500 else f"{number / 1e6:.1f}M"
+
+
 def _signed(ms: float | None) -> str:
+    """Milliseconds won or lost, in few cells."""
     if ms is None:
         return "–"
-    return f"{'+' if ms >= 0 else '−'}{figures.wait(abs(ms) / 1000).replace(' ', '')}"
+    amount = figures.wait(abs(ms) / 1000).replace(" min", "m").replace(" ", "")
+    return f"{'+' if ms >= 0 else '−'}{amount}"

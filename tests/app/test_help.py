@@ -83,13 +83,15 @@ async def test_the_mouse_closes_it() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60), (40, 10)])
 async def test_nothing_is_cut(size: tuple[int, int]) -> None:
-    app = HelpApp()
+    app = HelpApp(keys=keys.declared())
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        page = app.screen.query_one("#page")
+        page = app.screen.query_one("#help-page")
         for part in page.children:
             assert page.region.contains_region(part.region)
             assert part.size.height >= part.get_content_height(app.size, app.size, part.size.width)
+        keys_shown = app.screen.query_one(KeyTable)
+        assert keys_shown.size.height == len(table(keys.declared(), keys_shown.size.width))
         assert app.screen.query_one("#help").max_scroll_x == 0
 
 

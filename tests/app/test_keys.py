@@ -129,6 +129,8 @@ def test_changed_keys_are_what_help_and_palette_show() -> None:
         ("f2", "F2"),
         ("pageup", "PgUp"),
         ("question_mark", "?"),
+        ("slash", "/"),
+        ("up", "Up"),
         ("comma", ","),
         ("a", "A"),
     ],

@@ -5,6 +5,7 @@ import pytest
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
+from app.counts import Counts
 from app.live import Live, Meter, Reason
 from app.widgets import panel_parts
 from app.widgets.mode_line import ModeLine
@@ -13,7 +14,8 @@ from app.widgets.panel_parts import View
 from app.widgets.section import Section
 from engine.config import Speculation
 from engine.stats import Verdict
-from tests.app.fakes_panel import PanelApp, figured, play, written
+from tests.app.fakes_panel import PanelApp, figured, play, record, written
+from tests.app.fakes_shelf import until
 from tests.app.test_literal import CONTROL, MARKUP
 from tests.fakes_client import answer
 
@@ -48,14 +50,17 @@ def test_every_figure_stands_in_its_section() -> None:
     assert "54.2 tok/s" in said["speed"]
     assert "first 400 ms" in said["speed"]
     assert "67 %" in said["acceptance"]
-    assert "1.3 tokens" in said["acceptance"]
-    assert "lookup 67 %" in said["origin"]
+    assert "2.0 tokens" in said["acceptance"]
+    assert "lookup 42 %" in said["origin"]
+    assert "draft 25 %" in said["origin"]
     assert "target 33 %" in said["origin"]
     assert "lookup up to 7: +61 %" in said["plan"]
     assert "932 / 8,192" in said["context"]
     assert "reused 790 · read 22" in said["context"]
     assert "reused 7 · read 2" in said["context"]
     assert "1.93 GB" in said["context"]
+    assert "won 1.24 s" in said["plan"]
+    assert "needs 55 %" in said["plan"]
     assert "no near ties" in said["verdict"]
     assert [line.split()[0] for line in said["counts"].split("\n")[1:]] == ["tokens", "accepted", "a", "won"]
 
@@ -102,7 +107,7 @@ def test_verdicts_are_words(kind: str, said: str) -> None:
 
 def test_without_colours_the_parts_of_a_bar_differ_by_their_filling() -> None:
     bar = panel_parts.origin(View(written(), colours=False), 32).plain.split("\n")[0]
-    assert set(bar) == {"░", "█"}
+    assert set(bar) == {"░", "█", "▓"}
     assert set(panel_parts.origin(View(written()), 32).plain.split("\n")[0]) == {"█"}
 
 
@@ -177,6 +182,32 @@ async def test_only_what_changed_is_painted(monkeypatch: pytest.MonkeyPatch) -> 
         assert painted == ["part-context"]
 
 
+async def test_figures_that_change_quickly_are_painted_seldom_and_the_last_are_there_at_once() -> None:
+    app = PanelApp(paint_s=3600.0)
+    async with app.run_test(size=(140, 60)) as pilot:
+        meter = Meter(clock=lambda: 0.0)
+        meter.begin()
+        for context in range(100, 120):
+            app.panel.n_ctx, app.panel.live = 8192, meter.add(figured(context=context))
+        await pilot.pause()
+        assert "100 / 8,192" in shown(app.panel, "context")
+        app.panel.live = meter.finish(record())
+        await pilot.pause()
+        assert "932 / 8,192" in shown(app.panel, "context")
+
+
+async def test_the_last_of_quick_figures_comes_by_itself() -> None:
+    app = PanelApp(paint_s=0.01)
+    async with app.run_test(size=(140, 60)) as pilot:
+        app.panel.n_ctx = 8192
+        meter = Meter(clock=lambda: 0.0)
+        meter.begin()
+        for context in range(100, 120):
+            app.panel.live = meter.add(figured(context=context))
+        await until(pilot, lambda: "119 / 8,192" in shown(app.panel, "context"))
+        assert app.panel.live.context == 119
+
+
 async def mode(pilot: Pilot[None]) -> str:
     return str(pilot.app.query_one(ModeLine).render())
 
@@ -198,8 +229,11 @@ async def test_text_of_a_model_is_neither_markup_nor_control() -> None:
         for text in (*MARKUP, *CONTROL):
             app.panel.live = Live(reason=Reason(text))
             await pilot.pause()
-        assert app.is_running
-        assert "\x1b" not in shown(app.panel, "plan")
+            assert "\x1b" not in shown(app.panel, "plan")
+        app.panel.live = Live(reason=Reason(CONTROL[0]))
+        assert "␛]52;c;aGk=␇" in shown(app.panel, "plan")
+        app.panel.live = Live(reason=Reason(MARKUP[0]))
+        assert MARKUP[0] in shown(app.panel, "plan")
 
 
 async def test_every_section_says_what_it_means_under_the_mouse() -> None:
@@ -219,6 +253,17 @@ async def test_all_of_it_can_be_seen_in_a_low_window_by_scrolling() -> None:
         await pilot.pause()
         last = app.panel.query(Section).last()
         assert app.panel.region.contains_region(last.region)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(99_999, "99,999"), (100_000, "100k"), (999_499, "999k"), (999_500, "1.0M"), (12_345_678, "12.3M")],
+)
+def test_great_numbers_fit_their_column(number: int, said: str) -> None:
+    counts = Counts(rounds=1, emitted=number, saved_ms=-number * 5.0)
+    lines = panel_parts.counts(View(Live(turn=counts, chat=counts, session=counts)), 32).plain.split("\n")
+    assert lines[1].split() == ["tokens", said, said, said]
+    assert len(lines[-1].split()) == 4
 
 
 def test_an_answer_alone_is_enough() -> None:
