@@ -39,6 +39,8 @@ class Chat:
         self.branch = Branch(store)
         self.writing: Writing | None = None
         """The answer in hand; None where there is none."""
+        self._ended: Writing | None = None
+        """The one that has just ended, and is not kept yet."""
         self._held: int | None = None
         """The conversation that the engine's caches hold."""
 
@@ -80,27 +82,29 @@ class Chat:
             self.writing.take(text, trace)
 
     def finish(self, answer: Answer) -> Entry | None:
-        """It is done; the entry that it is, None where it was given up."""
+        """It is done; the entry that it is, yet to be kept.  None where it was given up."""
         writing, self.writing = self.writing, None
-        if writing is None:
-            return None
-        return self._ended(writing, writing.finish(answer))
+        self._ended = writing
+        return writing.finish(answer) if writing else None
 
     def break_off(self) -> Entry | None:
-        """It ends where it is; None where nothing had come of it."""
+        """It ends where it is; the same.  None where nothing had come of it, too."""
         writing, self.writing = self.writing, None
-        entry = writing.break_off() if writing else None
-        if writing is None or entry is None:
-            return None
-        return self._ended(writing, entry)
+        self._ended = writing
+        return writing.break_off() if writing else None
 
-    def _ended(self, writing: Writing, entry: Entry) -> Entry:
-        """As the store has it, which knows its versions, where it is looked at."""
+    def keep_answer(self, entry: Entry) -> Entry:
+        """Keep the answer that has just ended; as the store has it, which knows its versions."""
+        writing, self._ended = self._ended, None
+        if writing is None:
+            return entry
+        number = writing.keep(entry)
         if writing.conversation == self.branch.id:
             self.branch.read()
-            if self.branch.leaf is not None and self.branch.leaf.id == entry.id:
-                return replace(self.branch.leaf, trace=entry.trace)
-        return entry
+            leaf = self.branch.leaf
+            if leaf is not None and leaf.id == number:
+                return replace(leaf, trace=entry.trace)
+        return replace(entry, id=number)
 
     def _request(self, messages: tuple[Message, ...], once: Options | None = None) -> Request:
         said = (once or Options()).merge(self.branch.options)

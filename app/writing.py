@@ -48,16 +48,17 @@ class Writing:
         """It is done, or was stopped; the entry that it is."""
         entry = Entry.of_answer(self._whole(answer))
         ids = len(answer.ids) + (len(self._earlier.trace) if self._earlier else 0)
-        return self._end(replace(entry, trace=tuple(self.trace[:ids])))
+        return replace(entry, trace=tuple(self.trace[:ids]))
 
     def break_off(self) -> Entry | None:
         """It ends where it is; None where it has not begun."""
         if not self.begun:
             return None
-        return self._end(Entry("assistant", self.text, None, "broken off", trace=tuple(self.trace)))
+        return Entry("assistant", self.text, None, "broken off", trace=tuple(self.trace))
 
-    def _end(self, entry: Entry) -> Entry:
-        return replace(entry, id=self._growing.end(entry))
+    def keep(self, entry: Entry) -> int | None:
+        """Keep this entry as what it is; its number."""
+        return self._growing.end(entry)
 
     def _whole(self, answer: Answer) -> Answer:
         """The record of both parts: the text and ids of both, the figures of the new one."""

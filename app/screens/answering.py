@@ -1,0 +1,310 @@
+"""The chat and its engine: models are loaded and rest, an answer is asked for, and what comes of it is shown.
+
+What an engine still says about an answer that was given up never reaches the page.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from textual import on
+from textual.binding import Binding
+from textual.message import Message
+from textual.reactive import reactive
+
+from app.bridge import Bridge
+from app.options import Options
+from app.screens.desk import Desk, State
+from app.setup import Setup
+from app.store.store import Store
+from app.transcript import Entry
+from app.widgets.bar import Progress
+from engine.config import EngineConfig, Speculation
+from engine.events import Loaded
+
+FIXED = 3
+"""Tokens a round that the key for speculation takes, where the settings name none."""
+LOOK_S = 20.0
+"""Seconds between two looks at the engine's memory and at how long nobody was here."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer that is wanted: a new one, or the rest of the last; `once` are settings for it alone."""
+
+    go_on: bool = False
+    once: Options | None = None
+
+
+class AnsweringScreen(Desk):
+    """A page with an engine; without a config it asks the shelf for one once it is on the screen."""
+
+    BINDINGS = [
+        Binding("f2", "cycle", "Speculation", id="chat.speculation", tooltip="Drafting: automatic, off, fixed length"),
+        Binding("escape", "stop", "Stop", id="chat.stop", tooltip="End the answer and keep what there is of it"),
+        Binding("f5", "restart", "Restart engine", id="chat.restart", tooltip="Start the engine again"),
+    ]
+
+    @dataclass
+    class ConfigRefused(Message):
+        """What the settings ask for cannot be loaded; the error says what to do."""
+
+        error: Exception
+
+    loaded: reactive[Loaded | None] = reactive[Loaded | None](None, init=False)
+    """What the engine runs."""
+
+    def __init__(self, setup: Setup, config: EngineConfig | None, store: Store) -> None:
+        super().__init__(setup, store)
+        self.config = config
+        self._due: Asked | None = None
+        """What is answered once the engine is ready."""
+        self._stepped_back = False
+        self._used = time.monotonic()
+
+    def on_mount(self) -> None:
+        """Start the engine once the first frame is out."""
+        self._show_speculation()
+        self.status.progress = Progress("Starting the engine", 0.0)
+        self.set_interval(LOOK_S, self._look)
+        self.call_after_refresh(self._load)
+
+    # The engine
+
+    def _load(self) -> None:
+        self.state = "loading"
+        self.run_worker(self._load_pair(), group="engine", exclusive=True)
+
+    async def _load_pair(self) -> None:
+        try:
+            if self.config is None:
+                self.config = await asyncio.to_thread(self.setup.shelf.config)
+        except Exception as error:
+            self.post_message(self.ConfigRefused(error))
+        else:
+            await self.bridge.load(self.config)
+
+    async def load(self, config: EngineConfig) -> None:
+        """Run another pair in the place of this one; the conversation goes on with it."""
+        await self.give_up()
+        await self.chat.keep()
+        self.bridge.meter.new_chat()
+        self.config = config
+        self._load()
+
+    async def unload(self) -> None:
+        """Give the models' memory back; the next message loads them again."""
+        if self.state == "ready":
+            self.state = "asleep"
+            self.status.progress = Progress("The models rest: they load again with the next message", 1.0, "")
+            await self.chat.close()
+            self.loaded, self.panel.memory = None, None
+
+    def wake(self) -> None:
+        """Load the models again."""
+        self._load()
+
+    async def close(self) -> None:
+        """End the engine; what is typed, what there is of an answer and what was read stay."""
+        with self.telling():
+            self.chat.store.set_unsent(self.chat.branch.id, self.prompt.text)
+        await self.chat.close()
+        await self._end(self.chat.break_off)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models that are loaded, the target's first."""
+        loaded = self.loaded
+        return () if loaded is None else (loaded.target, *([loaded.draft] if loaded.draft else []))
+
+    async def _look(self) -> None:
+        """See what the engine holds, and let it rest where nobody was here for long."""
+        self.panel.memory = await self.bridge.memory()
+        minutes = self.chat.settings.window.idle_unload
+        if minutes and time.monotonic() - self._used > 60 * minutes:
+            await self.unload()
+
+    def watch_loaded(self, loaded: Loaded | None) -> None:
+        """Show what runs."""
+        self.title_bar.loaded = loaded
+        self.composer.count_by(self.bridge.count if loaded else None)
+        if loaded is not None:
+            self.panel.n_ctx = loaded.n_ctx
+
+    def seen(self) -> None:
+        """Somebody is here."""
+        self._used = time.monotonic()
+
+    async def action_restart(self) -> None:
+        """Start the engine again, with the same pair."""
+        self.status.progress = Progress("Starting the engine", 0.0)
+        self._load()
+
+    # Speculation
+
+    async def action_cycle(self) -> None:
+        """Automatic, off, fixed: from the next round on, also in the middle of an answer."""
+        now = self.chat.speculation
+        fixed = self.chat.settings.speculation.length or FIXED
+        following = {
+            "auto": Speculation(mode="off", rule=now.rule),
+            "off": Speculation(mode="fixed", length=fixed, rule=now.rule),
+            "fixed": Speculation(mode="auto", rule=now.rule),
+        }
+        await self.chat.set_speculation(following[now.mode])
+        self._show_speculation()
+
+    def _show_speculation(self) -> None:
+        self.status.speculation = self.panel.speculation = self.chat.speculation
+
+    # An answer
+
+    @property
+    def answering(self) -> bool:
+        """Whether an answer is being written, or waits for the engine."""
+        return self.chat.writing is not None or self._due is not None
+
+    async def ask(self, asked: Asked) -> None:
+        """Have the last message answered, or gone on with."""
+        self._due = asked if self.state in ("loading", "asleep") else None
+        if self.state == "asleep":
+            self.wake()
+        self.line_up()
+        if self._due is not None:
+            return
+        request = self.chat.begin(go_on=asked.go_on, once=asked.once)
+        self.state = "writing"
+        if asked.go_on:
+            await self.conversation.show(self.chat.branch.entries[:-1])
+        await self.show_writing()
+        self.run_worker(self.chat.answer(request), group="answer", exclusive=True)
+
+    async def show_writing(self) -> None:
+        """Show what there is of the answer in hand, where it belongs to the conversation that is looked at."""
+        writing = self.chat.writing
+        if writing is not None and self.chat.shows_writing:
+            await self.conversation.begin()
+            await self.conversation.write(writing.text, writing.trace)
+
+    async def action_stop(self) -> None:
+        """End the answer; what there is of it stays."""
+        await self.bridge.stop()
+
+    async def give_up(self) -> None:
+        """Let the answer in hand be; what there is of it stays in its conversation."""
+        self.workers.cancel_group(self, "answer")
+        self.bridge.forget()
+        self._due = None
+        await self._end(self.chat.break_off)
+        if self.state == "writing":
+            self.state = "ready"
+
+    async def _end(self, end: Callable[[], Entry | None]) -> bool:
+        """End the answer in hand, keep it and show it; whether there was anything of it."""
+        shown, entry = self.chat.shows_writing, end()
+        if entry is not None:
+            with self.telling():
+                entry = self.chat.keep_answer(entry)
+            if shown:
+                await self.conversation.finish(entry)
+        return entry is not None
+
+    def line_up(self) -> None:
+        """What is sent while an answer is being written, or waits to be, has to wait."""
+        self.composer.busy = self.state == "writing" or self._due is not None
+
+    def watch_state(self) -> None:
+        """Show in classes and keys what can be done."""
+        super().watch_state()
+        self.line_up()
+
+    # What the engine says
+
+    @on(Bridge.EngineStarted)
+    def _started(self) -> None:
+        if not self._stepped_back:
+            self._stepped_back = True
+            self.setup.lower_priority()
+
+    @on(Bridge.LoadProgressed)
+    def _loading(self, event: Bridge.LoadProgressed) -> None:
+        self.status.show_loading(event.event)
+
+    @on(Bridge.PairLoaded)
+    async def _loaded(self, event: Bridge.PairLoaded) -> None:
+        self.loaded = event.event
+        self.status.show_loaded(event.event)
+        await self.conversation.notes(event.event.notes)
+        self.state = "ready"
+        self.run_worker(self.setup.shelf.used, thread=True, exit_on_error=False)
+        self.run_worker(self._look(), group="look", exclusive=True)
+        if self._due is not None:
+            with self.telling():
+                await self.ask(self._due)
+        self.line_up()
+
+    @on(Bridge.PromptRead)
+    def _reading(self, event: Bridge.PromptRead) -> None:
+        """How far the prompt is read; what a draft catches up on later is no news."""
+        if self.chat.writing is not None:
+            self.panel.live = event.live
+            if not self.chat.writing.begun:
+                self.status.show_reading(event.event)
+
+    @on(Bridge.TextStreamed)
+    async def _streamed(self, event: Bridge.TextStreamed) -> None:
+        if self.chat.writing is None:
+            return
+        self.status.show_writing(event.live)
+        self.panel.live = event.live
+        with self.telling():
+            self.chat.take(event.text, event.trace)
+        if self.chat.shows_writing:
+            await self.conversation.write(event.text, event.trace)
+
+    @on(Bridge.AnswerFinished)
+    async def _finished(self, event: Bridge.AnswerFinished) -> None:
+        if self.chat.writing is None:
+            return
+        self.status.show_finished(event.answer)
+        self.panel.live = event.live
+        shown = self.chat.shows_writing
+        await self._end(partial(self.chat.finish, event.answer))
+        if shown:
+            await self.conversation.notes(event.answer.notes)
+        self.state, self._used = "ready", time.monotonic()
+        self.sidebar.reload()
+        self._ring()
+
+    def _ring(self) -> None:
+        """Say that an answer has ended, where that is wanted."""
+        bell = self.chat.settings.window.bell
+        if bell == "sound":
+            self.app.bell()
+        elif bell == "notice":
+            self.app.notify_terminal("Paceline", "The answer is here.")
+
+    @on(Bridge.RequestFailed)
+    async def _failed(self, event: Bridge.RequestFailed) -> None:
+        await self._broken(str(event.error), "ready" if self.state == "writing" else "dead")
+
+    @on(Bridge.EngineDied)
+    async def _died(self, event: Bridge.EngineDied) -> None:
+        self.loaded = None
+        await self._broken(f"{event.error} (F5)", "dead")
+
+    async def _broken(self, why: str, state: State) -> None:
+        """Keep what there is of an answer; bring an unanswered question into the prompt; say why."""
+        self.status.progress = None
+        shown = self.chat.shows_writing or self._due is not None
+        if not await self._end(self.chat.break_off) and shown:
+            with self.telling():
+                await self.take_back()
+        self._due = None
+        self.state = state
+        await self.conversation.notice(why, "error")
+
+    async def take_back(self) -> None:
+        """A question had no answer: whoever builds on this may give it back."""
