@@ -7,6 +7,7 @@ is the same.  Nothing is kept of a conversation in which nothing was said.
 from collections.abc import Callable
 from dataclasses import replace
 
+from app.attachments import Draft
 from app.options import Options
 from app.store.growing import Growing
 from app.store.records import Conversation, Node
@@ -51,13 +52,13 @@ class Branch:
                 return at
         raise KeyError(entry)
 
-    def say(self, text: str, attachments: tuple[str, ...] = ()) -> Entry:
+    def say(self, draft: Draft) -> Entry:
         """Put a message of the user's at its end."""
         if self.id is None:
             self.id = self._store.create(self.system, self.options.said())
-        entry = Entry("user", text, attachments=attachments)
+        entry = Entry("user", draft.message, attachments=draft.names)
         self._path.append(self._store.add(self.id, self._tip, entry))
-        self._store.remember_input(text, self.id)
+        self._store.remember_input(draft.text, self.id)
         return self._path[-1].entry
 
     def cut(self, length: int) -> None:

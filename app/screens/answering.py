@@ -243,7 +243,8 @@ class AnsweringScreen(Desk):
         if self._due is not None:
             with self.telling():
                 await self.ask(self._due)
-        self.line_up()
+        else:
+            self.composer.send_next()
 
     @on(Bridge.PromptRead)
     def _reading(self, event: Bridge.PromptRead) -> None:

@@ -126,7 +126,7 @@ class Composer(Vertical):
             self.waiting.drafts = (*self.waiting.drafts, draft)
             await self._forget(draft)
         if self.waiting.drafts:
-            self.watch_busy(self.busy)
+            self.send_next()
         elif blank:
             self.notify("Write something first.", markup=False)
         else:
@@ -136,9 +136,13 @@ class Composer(Vertical):
         self.prompt.accept(draft.text)
         await self.chips.clear(draft.files)
 
-    def watch_busy(self, busy: bool) -> None:
+    def watch_busy(self) -> None:
         """Send what waits next."""
-        if not busy and self.waiting.drafts:
+        self.send_next()
+
+    def send_next(self) -> None:
+        """Send what waits next, unless it has to wait on."""
+        if not self.busy and self.waiting.drafts:
             self.post_message(self.Submitted(self.waiting.drafts[0]))
 
     @on(Waiting.TakenBack)

@@ -1,0 +1,248 @@
+"""Conversations through the window: branches, half answers, what is typed, which caches the engine holds."""
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from app.caches import Caches
+from app.screens.chat import ChatScreen
+from app.settings import Settings
+from app.store.store import Store
+from app.tui import ChatApp
+from app.widgets.answer import AnswerMessage
+from app.widgets.chat_message import ChatMessage
+from engine.config import Message
+from engine.errors import HostDied, PromptTooLong
+from engine.events import Tokens, TokenTrace
+from tests.app.fakes_shelf import chat_app, until
+from tests.app.test_chat import ask, questions, ready, shown, streamed
+from tests.fakes_client import FakeClient, FakeEngine, answer, finished, one_round, tokens
+
+
+async def say(pilot: Pilot[None], app: ChatApp, engine: FakeEngine, question: str, reply: str) -> ChatScreen:
+    """A turn from its question to its end."""
+    screen = await ask(pilot, app, engine, question)
+    engine.client.send(finished(reply))
+    await until(pilot, lambda: screen.state == "ready" and shown(screen)[-1:] == [reply])
+    return screen
+
+
+def wanted(screen: ChatScreen, kind: type[ChatMessage.Wanted], at: int, *more: object) -> ChatMessage.Wanted:
+    """What a message posts when its action is chosen."""
+    message = [*screen.query(ChatMessage)][at]
+    return kind(message, *more)
+
+
+def contents(engine: FakeEngine) -> list[str]:
+    return [message.content for message in engine.client.requests[-1].messages]
+
+
+async def test_a_question_written_anew_is_another_version_and_both_can_be_looked_at() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        await say(pilot, app, engine, "two", "second")
+        screen.post_message(wanted(screen, ChatMessage.EditWanted, 0))
+        await until(pilot, lambda: screen.prompt.text == "one")
+        await say(pilot, app, engine, "other", "third")
+        assert contents(engine) == ["other"]
+        assert questions(screen) == ["other"]
+        assert [(entry.version, entry.versions) for entry in screen.chat.branch.entries] == [(2, 2), (1, 1)]
+        screen.post_message(wanted(screen, ChatMessage.VersionWanted, 0, -1))
+        await until(pilot, lambda: questions(screen) == ["one", "two"])
+        assert shown(screen) == ["first", "second"]
+        await say(pilot, app, engine, "three", "fourth")
+        assert contents(engine) == ["one", "first", "two", "second", "three"]
+
+
+async def test_escape_leaves_the_message_that_is_written_anew() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        screen.post_message(wanted(screen, ChatMessage.EditWanted, 0))
+        await until(pilot, lambda: screen.prompt.text == "one")
+        await pilot.press("escape")
+        await until(pilot, lambda: screen.prompt.text == "")
+        await say(pilot, app, engine, "two", "second")
+        assert contents(engine) == ["one", "first", "two"]
+
+
+async def test_again_from_an_earlier_answer_cuts_what_followed_and_keeps_it() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        await say(pilot, app, engine, "two", "second")
+        screen.post_message(wanted(screen, ChatMessage.AgainWanted, 1))
+        await until(pilot, lambda: len(engine.client.requests) == 3)
+        assert contents(engine) == ["one"]
+        engine.client.send(finished("anew"))
+        await until(pilot, lambda: shown(screen) == ["anew"])
+        screen.post_message(wanted(screen, ChatMessage.VersionWanted, 1, -1))
+        await until(pilot, lambda: shown(screen) == ["first", "second"])
+
+
+async def test_once_warmer_and_once_with_the_same_draws() -> None:
+    app, engine = chat_app(settings=Settings(temperature=0.4))
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        last = answer("x")
+        for count, key in enumerate(("f8", "f9", "ctrl+r"), 2):
+            await pilot.press(key)
+            await until(pilot, lambda count=count: len(engine.client.requests) == count)
+            engine.client.send(finished("more"))
+            await until(pilot, lambda: screen.state == "ready")
+        warmer, same, plain = (request.sampling for request in engine.client.requests[1:])
+        assert (warmer.temperature, warmer.seed) == (round(last.settings.temperature + 0.3, 2), None)
+        assert (same.temperature, same.seed) == (0.4, last.settings.seed)
+        assert (plain.temperature, plain.seed) == (0.4, None)
+
+
+async def test_a_half_answer_goes_on_in_its_own_place() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await ask(pilot, app, engine, "q")
+        engine.client.send(finished("one two ", "length", ids=[1, 2]))
+        await until(pilot, lambda: screen.state == "ready")
+        await pilot.press("ctrl+l")
+        await until(pilot, lambda: len(engine.client.requests) == 2)
+        request = engine.client.requests[1]
+        assert request.go_on
+        assert request.messages[-1] == Message(role="assistant", content="one two ", ids=(1, 2))
+        engine.client.send(tokens("thr"), one_round())
+        await streamed(pilot, screen, "one two thr")
+        engine.client.send(finished("three", ids=[3]))
+        await until(pilot, lambda: screen.state == "ready")
+        assert shown(screen) == ["one two three"]
+        entry = screen.chat.branch.entries[-1]
+        assert (entry.text, entry.versions, entry.ending) == ("one two three", 1, "")
+        assert entry.answer is not None
+        assert entry.answer.ids == [1, 2, 3]
+
+
+async def test_where_the_tokens_of_an_answer_came_from_is_kept_and_shown() -> None:
+    trace = [TokenTrace(origin="lookup", text="a ", target=0.5), TokenTrace(origin="target", text="b", target=0.9)]
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await ask(pilot, app, engine, "q")
+        assert engine.client.requests[0].trace
+        engine.client.send(Tokens(text="a b", ids=[1, 2], origins=["lookup", "target"], trace=trace), one_round())
+        engine.client.send(finished("a b", ids=[1, 2]))
+        await until(pilot, lambda: screen.state == "ready")
+        number = screen.chat.branch.entries[-1].id
+        assert number is not None
+        assert [one.origin for one in screen.chat.store.trace(number)] == ["lookup", "target"]
+        first = screen.chat.branch.id
+        await pilot.press("ctrl+n")
+        await screen.open(first)
+        await pilot.press("f4")
+        await until(pilot, lambda: "lookup 1" in _text(screen))
+
+
+def _text(screen: ChatScreen) -> str:
+    return "\n".join(str(widget.render()) for widget in screen.query_one(AnswerMessage).query("*"))
+
+
+async def test_a_crash_costs_nothing_that_was_said(tmp_path: Path) -> None:
+    file = tmp_path / "conversations.db"
+    app, engine = chat_app(store=lambda: Store.open(file))
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "q")
+        engine.client.send(tokens("half"), one_round())
+        await streamed(pilot, screen, "half")
+        # as after a crash: another process sees what is on the disk
+        other = Store.open(file)
+        (summary,) = other.summaries()
+        path = other.get(summary.id).path
+        assert [(node.entry.text, node.entry.ending) for node in path] == [("q", ""), ("half", "broken off")]
+        other.close()
+
+
+async def test_what_is_typed_comes_back_in_each_conversation(tmp_path: Path) -> None:
+    file = tmp_path / "conversations.db"
+    app, engine = chat_app(store=lambda: Store.open(file))
+    async with app.run_test() as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        one = screen.chat.branch.id
+        screen.prompt.text = "half a thought"
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: screen.chat.branch.id is None and screen.prompt.text == "")
+        screen.prompt.text = "something new"
+        await screen.open(one)
+        assert screen.prompt.text == "half a thought"
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: screen.prompt.text == "something new")
+        await pilot.press("ctrl+q")
+    again, _ = chat_app(store=lambda: Store.open(file))
+    async with again.run_test() as pilot:
+        screen = await ready(pilot, again)
+        await until(pilot, lambda: screen.prompt.text == "something new")
+
+
+async def test_the_caches_go_over_to_the_conversation_that_is_asked_in(tmp_path: Path) -> None:
+    app, engine = chat_app(caches=Caches(tmp_path))
+    async with app.run_test() as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        assert (engine.client.kept, engine.client.resumed) == ([], [])
+        first = screen.chat.branch.id
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: screen.chat.branch.id is None)
+        await say(pilot, app, engine, "two", "second")
+        assert engine.client.kept == [tmp_path / str(first)]
+        (tmp_path / str(first)).mkdir()
+        await screen.open(first)
+        await say(pilot, app, engine, "three", "third")
+        assert engine.client.resumed == [tmp_path / str(first)]
+        client = engine.client
+        await pilot.press("ctrl+q")
+    assert client.kept[-1] == tmp_path / str(first)
+
+
+async def test_what_is_typed_is_read_ahead() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ready(pilot, app)
+        screen.prompt.focus()
+        await pilot.press(*"tell me")
+        await until(pilot, lambda: engine.client.prepared)
+        assert engine.client.prepared[-1].messages[-1].content == "tell me"
+        assert engine.client.requests == []
+
+
+async def test_the_models_rest_and_come_back_with_the_next_message() -> None:
+    app, engine = chat_app(FakeClient(), FakeClient())
+    async with app.run_test() as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        await screen.unload()
+        assert screen.state == "asleep"
+        assert engine.started[0].closed
+        screen.prompt.text = "two"
+        await pilot.press("enter")
+        await until(pilot, lambda: len(engine.started) == 2 and engine.started[1].requests)
+        assert contents(engine) == ["one", "first", "two"]
+
+
+async def test_an_error_of_another_conversation_leaves_this_one_as_it_is() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "one")
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: screen.chat.branch.id is None)
+        engine.client.send(PromptTooLong(9000, 8192))
+        await until(pilot, lambda: screen.state == "ready")
+        assert screen.prompt.text == ""
+        assert not screen.chat.branch.entries
+
+
+async def test_a_message_that_waits_is_not_lost_when_the_engine_dies() -> None:
+    app, engine = chat_app(FakeClient(), FakeClient())
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "one")
+        screen.prompt.text = "two"
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.composer.waiting.drafts)
+        engine.client.send(tokens("half"), one_round(), HostDied("gone: start it again"))
+        await until(pilot, lambda: screen.state == "dead")
+        assert [draft.text for draft in screen.composer.waiting.drafts] == ["two"]
+        await pilot.press("f5")
+        await until(pilot, lambda: len(engine.started) == 2 and engine.started[1].requests)
+        assert contents(engine) == ["one", "half", "two"]
