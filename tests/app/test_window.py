@@ -104,7 +104,7 @@ MEANT = {
     "BINDINGS", "BLOCKS", "CSS_PATH", "AUTO_FOCUS", "TITLE", "DEFAULT_MODE", "compose", "render", "highlight",
     "focus_on_click", "check_action", "action_paste", "action_quit", "notify", "get_selection", "get_system_commands",
     "on_markdown_link_clicked", "_on_key", "_on_paste", "_update_rows", "_update_from_block", "_fatal_error",
-    "_watch_show_vertical_scrollbar",
+    "_watch_show_vertical_scrollbar", "HORIZONTAL_BREAKPOINTS", "get_content_height",
 }  # fmt: skip
 """What the window overrides on purpose."""
 
