@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.early import leaves_early
-from engine.errors import CannotRewind, Interrupted, LoadFailed, ModelError
+from engine.errors import CannotRewind, Interrupted, ModelError
 from engine.model import FloatArray, Model
 from engine.narrow import NarrowRows, Narrows, Want
 
@@ -87,12 +87,10 @@ class Cache:
             self.rewind(start)
         return moved
 
-    def load(self, path: Path, length: int) -> None:
-        """Take over a saved cache of `length` tokens; LoadFailed leaves it empty."""
+    def load(self, path: Path) -> None:
+        """Take over a saved cache; LoadFailed leaves it empty."""
         self._known = False
         self.model.load(path)
-        if self.model.length != length:
-            raise LoadFailed(f"the saved cache {path.name} is not of {length:,} tokens: the conversation is read again")
         self._known = True
 
     def forget_ahead(self) -> None:

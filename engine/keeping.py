@@ -151,7 +151,7 @@ def _take_up(cache: Cache, file: _File | None, path: Path) -> str:
     try:
         if path.stat().st_size != file.size or _head(path) != file.head:
             return f"the saved cache {path.name} is not the one that was kept: {AGAIN}"
-        cache.load(path, file.length)
+        cache.load(path)
     except ModelError as error:
         return _reason(error)
     except (OSError, MemoryError) as error:

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine import mapped_file
 from engine.bounds import check_drop, check_pass, check_rewind
-from engine.errors import CannotRewind, DecodeFailed, Interrupted, LoadFailed
+from engine.errors import CannotRewind, DecodeFailed, Interrupted
 from engine.model import FloatArray, Model, Vocabulary
 from engine.token_map import TokenMap
 
@@ -141,9 +141,6 @@ class MappedModel:
         self.rewind(0)
         with mapped_file.apart(path, self._map) as (inner, ends):
             self.inner.load(inner)
-        if self.inner.length != (ends[-1] if ends else 0):
-            self.inner.rewind(0)
-            raise LoadFailed(f"the saved cache {path.name} is of other tokens: the conversation is read again")
         self._ends = ends
         if ends:
             self._rate = ends[-1] / len(ends)

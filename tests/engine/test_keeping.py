@@ -147,9 +147,9 @@ def test_a_draft_with_other_tokens(tmp_path: Path) -> None:
     old.keep(tmp_path)
     found = new.resume(tmp_path)
     assert (found.draft, found.reason) == (old.context.draft.length, "")
+    assert new.context.draft is not None
+    assert new.context.draft.model.n_ctx == old.context.draft.model.n_ctx != mapped().context.draft.model.n_ctx  # type: ignore[union-attr]
     assert same(say(new, follow_up(old)), say(old, follow_up(old)))
-    assert new.pair.draft is not None
-    assert new.pair.draft.n_ctx == old.pair.draft.n_ctx  # type: ignore[union-attr]
 
 
 def damage(how: str, path: Path, place: int) -> None:
@@ -186,6 +186,29 @@ def test_what_is_damaged_is_read_again_and_nothing_worse(
     assert say(new, follow_up(old)).ids == say(old, follow_up(old)).ids
     old.keep(folder)
     assert pair().resume(folder).reason == "", "what was damaged has been replaced"
+
+
+def test_no_other_ids_are_taken_for_those_of_a_cache(tmp_path: Path) -> None:
+    """A wrong digit is as good JSON as a right one."""
+    talked(tmp_path)
+    record = tmp_path / RECORD
+    whole = record.read_bytes()
+    assert whole.count(b'"ids":[3,1,4') == 1
+    record.write_bytes(whole.replace(b'"ids":[3,1,4', b'"ids":[3,1,5'))
+    assert "damaged" in pair().resume(tmp_path).reason
+
+
+def test_a_cache_that_was_written_otherwise_since_is_kept_anew(tmp_path: Path) -> None:
+    """Though it is of the same ids."""
+    engine = pair(draft=False)
+    plain = say(engine, PROMPT, length=0)
+    engine.keep(tmp_path)
+    assert say(engine, PROMPT).ids == plain.ids
+    assert engine.context.holds_wide
+    engine.keep(tmp_path)
+    new = pair(draft=False)
+    new.resume(tmp_path)
+    assert new.context.holds_wide
 
 
 def test_the_cache_of_another_conversation_is_refused(tmp_path: Path) -> None:
@@ -341,12 +364,13 @@ def test_a_cache_that_counts_as_unknown_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_what_is_taken_up_is_looked_up_in(tmp_path: Path) -> None:
-    """Copies come from the conversation that was taken up, as from one that was read."""
+    """Copies come from the conversation that was taken up, as from one that was read, and not from the one before."""
     phrase = [1, 2, 3, 4, 5, 6, 7, 8]
     old = engine_of(ToyLM(12), key=KEY)
     say(old, phrase * 3, tokens=1, length=0)
     old.keep(tmp_path)
     new = engine_of(ToyLM(12), key=KEY)
+    say(new, [1, 2, 3, 9] * 20, tokens=1)
     new.resume(tmp_path)
     prompt = [*old.context.ids, 1, 2, 3]
     assert say(new, prompt, length=4).speculation == say(old, prompt, length=4).speculation

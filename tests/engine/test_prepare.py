@@ -211,6 +211,19 @@ def test_a_cache_that_cannot_go_back_reads_what_no_typing_changes() -> None:
     assert last(one.answer(asked([*history, user("hi")]))).cache.target.reused == held
 
 
+def test_copies_come_from_what_was_read_ahead_and_not_from_the_conversation_before() -> None:
+    target = Babbler(CHATML)
+    target.n_batch = 256
+    one = engine_of(target)
+    last(one.answer(asked([user("lazy cat " * 200)], fixed(0))))
+    request = asked([user(LONG)], fixed(4))
+    prepare(one, request)
+    alone = last(engine_of(Babbler(CHATML)).answer(request)).speculation
+    assert alone.drafted
+    found = last(one.answer(request)).speculation
+    assert (found.drafted, found.accepted, found.by_position) == (alone.drafted, alone.accepted, alone.by_position)
+
+
 def test_half_an_answer_is_sure_to_its_end() -> None:
     one = engine()
     answer = last(one.answer(asked([user("what")])))
