@@ -16,7 +16,7 @@ from app.store.growing import Growing
 from app.store.records import Conversation
 from app.store.store import Store
 from app.transcript import Entry
-from engine.config import Request
+from engine.config import Message, Request
 from engine.detokenize import sanitize
 from engine.stats import Answer
 
@@ -30,19 +30,18 @@ class Talk:
     def __init__(self, store: Store, settings: Settings, said: Settings, stored: Conversation | None = None) -> None:
         self._store, self._settings, self._kept = store, settings, True
         self._options, self._system = Options.of_settings(said), settings.system or ""
-        self._number, self._path = None, []
+        self._messages: list[Message] = []
+        self._number: int | None = None
+        self._leaf: int | None = None
         self._growing: Growing | None = None
         if stored is not None:
             self._take_up(stored, said.system)
-        self._messages = [node.entry.message() for node in self._path]
-        self._leaf = self._path[-1].id if self._path else None
 
     def _take_up(self, stored: Conversation, system: str | None) -> None:
         """Go on with what is stored; a question that was never answered stays beside what is asked now."""
-        self._number = stored.id
-        self._path = list(stored.path)
-        if self._path and self._path[-1].entry.role == "user":
-            self._path.pop()
+        answered = stored.path[:-1] if stored.path and stored.path[-1].entry.role == "user" else stored.path
+        self._messages = [node.entry.message() for node in answered]
+        self._number, self._leaf = stored.id, answered[-1].id if answered else None
         self._options = self._options.merge(Options.of_json(stored.options))
         self._system = stored.system if system is None else system
 
@@ -62,7 +61,7 @@ class Talk:
     def end(self, answer: Answer | None = None) -> None:
         """The answer as a whole; None: where there is one, it broke off."""
         growing, self._growing = self._growing, None
-        entry = answer and Entry.of_answer(answer)
+        entry = None if answer is None else Entry.of_answer(answer)
         if entry is not None:
             self._messages.append(entry.message())
         if growing is not None:

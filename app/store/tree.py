@@ -33,10 +33,10 @@ _NEXT = "(SELECT coalesce(max(used), 0) + 1 FROM message WHERE conversation = ?)
 
 def leaf(connection: sqlite3.Connection, conversation: int) -> int | None:
     """The last message of the branch in use."""
-    found = connection.execute(
+    found: tuple[int] | None = connection.execute(
         "SELECT id FROM message WHERE conversation = ? ORDER BY used DESC LIMIT 1", (conversation,)
     ).fetchone()
-    return found and found[0]
+    return found[0] if found else None
 
 
 def path(connection: sqlite3.Connection, end: int | None) -> tuple[Node, ...]:

@@ -91,7 +91,7 @@ def test_a_file_with_flipped_bytes_is_said(filled: Path) -> None:
     content = bytearray(filled.read_bytes())
     content[4096:] = bytes(byte ^ 0x5A for byte in content[4096:])
     filled.write_bytes(content)
-    refused(filled, StoreDamaged)
+    assert "is damaged" in refused(filled, StoreDamaged)
 
 
 def test_a_broken_file_makes_room_for_a_new_one(path: Path) -> None:
@@ -208,6 +208,15 @@ def test_a_program_that_holds_the_file_for_long_is_said(filled: Path) -> None:
             store.create()
         other.execute("ROLLBACK")
         assert store.create() == 2
+
+
+def test_a_write_has_the_file_for_itself_from_its_beginning(filled: Path) -> None:
+    with closing(Database.open(filled)) as one, closing(Database.open(filled, wait=0)) as other:
+        with one.writing(), pytest.raises(StoreError, match="another program holds"), other.writing():
+            pass
+        with one.reading() as before, other.writing() as connection:
+            connection.execute("INSERT INTO note VALUES ('a', 'b')")
+            assert before.execute("SELECT * FROM note").fetchall() == []
 
 
 def test_a_closed_store_says_so() -> None:

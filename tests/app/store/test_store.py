@@ -192,6 +192,7 @@ def test_the_first_message_gives_the_title_and_the_user_another(store: Store) ->
         ("", ""),
         ("\n \n  x", "x"),
         ("word " * 20, "word " * 11 + "word…"),
+        ("longer " * 20, "longer " * 7 + "longer…"),
         ("x" * 100, "x" * 59 + "…"),
         ("漢" * 40, "漢" * 29 + "…"),
     ],

@@ -122,6 +122,18 @@ def test_an_edit_keeps_what_followed_the_first_version() -> None:
     store.close()
 
 
+def test_a_branch_comes_back_as_it_was_left() -> None:
+    store = Store.open(None)
+    number = store.create()
+    first = store.add(number, None, Entry("user", "one"))
+    older = store.add(number, first.id, Entry("assistant", "older"))
+    store.add(number, first.id, Entry("assistant", "newer"))
+    store.choose(number, older.id)
+    store.add(number, None, Entry("user", "another"))
+    assert [node.entry.text for node in store.choose(number, first.id).path] == ["one", "older"]
+    store.close()
+
+
 def test_a_message_that_is_not_there_is_said() -> None:
     store = Store.open(None)
     with pytest.raises(NotStored, match="there is no message 9"):
