@@ -5,7 +5,7 @@ Nothing is fetched before the user chooses; whatever goes wrong, the choice can 
 
 from dataclasses import dataclass
 
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
@@ -16,7 +16,6 @@ from textual.widgets import Footer, Static
 
 from app.setup import Asked, Offer, Report, Shelf
 from app.themes import MUTED
-from app.widgets.bar import Bar
 from app.widgets.pair_card import PairCard
 from app.widgets.task import Task
 from engine.config import EngineConfig
@@ -39,13 +38,13 @@ class FirstRunScreen(Screen[None]):
 
         config: EngineConfig
 
-    bar = getters.query_one(Bar)
-    said = getters.query_one("#said", Static)
-    _work = getters.query_one(Task)
-
     def __init__(self, shelf: Shelf, offers: tuple[Offer, ...]) -> None:
         super().__init__()
         self._shelf, self._offers = shelf, offers
+        self._work = Task(
+            stopped="Stopped. What was downloaded is kept; Enter goes on from there.", again=" (Enter tries again)"
+        )
+        self.bar, self.said = self._work.bar, self._work.said
 
     def compose(self) -> ComposeResult:
         """A heading, a card a pair, the state of the download, keys."""
@@ -53,9 +52,7 @@ class FirstRunScreen(Screen[None]):
             yield Static(self._heading(), id="heading", markup=False)
             for offer in self._offers:
                 yield PairCard(offer)
-            yield Task(
-                stopped="Stopped. What was downloaded is kept; Enter goes on from there.", again=" (Enter tries again)"
-            )
+            yield self._work
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -101,5 +98,5 @@ class FirstRunScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Cancel goes with a download."""
         if action == "cancel":
-            return True if self.is_mounted and self.fetching else None
+            return True if self.fetching else None
         return super().check_action(action, parameters)

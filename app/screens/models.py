@@ -6,10 +6,12 @@ Everything that reads files or the network is done in threads; one download, has
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
@@ -20,6 +22,7 @@ from app.cells import spread
 from app.screens.path_dialog import PathDialog, Question
 from app.setup import Asked, Known, Offer, Report, Shelf
 from app.themes import MUTED
+from app.widgets.closing import unless_closing
 from app.widgets.pairing import Pairing
 from app.widgets.row_list import Heading, Row, RowList
 from app.widgets.shelf_rows import ModelLine, PairLine
@@ -60,14 +63,13 @@ class ModelsScreen(Screen[None]):
     class UnloadWanted(Message):
         """The models are to leave the memory."""
 
-    _list = getters.query_one(RowList)
-    _choice = getters.query_one(Pairing)
-    _work = getters.query_one(Task)
-    _title = getters.query_one("#models-title", Static)
-
     def __init__(self, shelf: Shelf) -> None:
         super().__init__()
         self._shelf = shelf
+        self._title = Static(id="models-title", markup=False)
+        self._list = RowList(id="models-rows")
+        self._choice = Pairing(shelf)
+        self._work = Task(stopped="Stopped. What was downloaded is kept; the next fetch goes on from there.")
         self._offers: tuple[Offer, ...] = ()
         self._models: tuple[Known, ...] = ()
         self._armed: str | None = None
@@ -75,11 +77,12 @@ class ModelsScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Title, rows, the choice, the state of what is under way, keys."""
-        yield Static(id="models-title", markup=False)
-        yield RowList(id="models-rows")
-        yield Pairing(self._shelf)
-        yield Task(stopped="Stopped. What was downloaded is kept; the next fetch goes on from there.")
-        yield Footer(show_command_palette=False)
+        with Vertical(id="models-page"):
+            yield self._title
+            yield self._list
+            yield self._choice
+            yield self._work
+        yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         """Look what there is."""
@@ -91,21 +94,26 @@ class ModelsScreen(Screen[None]):
         self.reload()
 
     def on_resize(self) -> None:
-        """The title is as wide as the screen."""
-        self._draw_title()
+        """The title is as wide as the list."""
+        self.call_after_refresh(self._draw_title)
 
     # What it shows
 
     def reload(self) -> None:
         """Read again what there is."""
-        self.run_worker(self._read(), group="list", exclusive=True)
+        self.run_worker(self._read, group="list", exclusive=True)
 
     async def _read(self) -> None:
         try:
             self._offers, self._models = await asyncio.to_thread(lambda: (self._shelf.offers(), self._shelf.models()))
         except Exception as error:
+            self._complain(error)
+        with unless_closing:
+            self._draw()
+
+    def _complain(self, error: Exception) -> None:
+        with unless_closing:
             self._work.say(reason(error), error=True)
-        self._draw()
 
     @on(Pairing.Changed)
     def _draw(self) -> None:
@@ -127,7 +135,7 @@ class ModelsScreen(Screen[None]):
         from models.text import size
 
         free = f"{size(self._offers[0].available)} of memory free" if self._offers else ""
-        line = spread(Content.styled("Models", "bold $accent"), Content.styled(free, MUTED), self.size.width - 4)
+        line = spread(Content.styled("Models", "bold $accent"), Content.styled(free, MUTED), self._list.size.width - 3)
         self._title.update(line)
 
     def watch_loaded(self) -> None:
@@ -191,13 +199,13 @@ class ModelsScreen(Screen[None]):
             self._load(lambda: self._shelf.config_of(target, draft))
 
     def _load(self, config: Callable[[], EngineConfig]) -> None:
-        self.run_worker(self._find_config(config), group="load", exclusive=True)
+        self.run_worker(partial(self._find_config, config), group="load", exclusive=True)
 
     async def _find_config(self, config: Callable[[], EngineConfig]) -> None:
         try:
             self.post_message(self.PairChosen(await asyncio.to_thread(config)))
         except Exception as error:
-            self._work.say(reason(error), error=True)
+            self._complain(error)
 
     def action_unload(self) -> None:
         """Ask for the memory to be given back."""
@@ -258,9 +266,14 @@ class ModelsScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys do something now: None shows them greyed."""
-        if not self.is_mounted or action not in self._ways():
+        if action not in self._ways():
             return super().check_action(action, parameters)
-        return True if self._ways()[action] else None
+        return True if self._ways()[action] else False if action == self._out_of_place else None
+
+    @property
+    def _out_of_place(self) -> str:
+        """What is not even shown: of fetching and cancelling the one that goes with the other's time."""
+        return "fetch" if self._work.busy else "cancel"
 
     def _ways(self) -> dict[str, bool]:
         """What can be done with the row under the cursor."""

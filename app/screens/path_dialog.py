@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
@@ -16,6 +17,7 @@ from textual.widgets import Static
 from app.cells import one_line
 from app.widgets.field import Field
 from app.widgets.key_button import KeyButton
+from app.widgets.task import reason
 
 T = TypeVar("T")
 
@@ -44,12 +46,11 @@ class PathDialog(ModalScreen[T | None], Generic[T]):
         Binding("escape", "cancel", "Cancel", id="path.cancel", tooltip="Close this and do nothing"),
     ]
 
-    _field = getters.query_one(Field)
-    _said = getters.query_one("#path-said", Static)
-
     def __init__(self, question: Question[T]) -> None:
         super().__init__()
         self._question = question
+        self._field = Field(question.value, placeholder="path of a file", select=False)
+        self._said = Static(Content(question.hint), id="path-said", markup=False)
         self._busy = False
 
     def compose(self) -> ComposeResult:
@@ -57,8 +58,8 @@ class PathDialog(ModalScreen[T | None], Generic[T]):
         asked = self._question
         with Vertical(id="path-dialog"):
             yield Static(Content.styled(asked.title, "bold $accent"), markup=False)
-            yield Field(asked.value, placeholder="path of a file", select=False)
-            yield Static(Content(asked.hint), id="path-said", markup=False)
+            yield self._field
+            yield self._said
             with Horizontal():
                 yield KeyButton(self, "path.accept", asked.verb)
                 yield KeyButton(self, "path.cancel")
@@ -68,16 +69,14 @@ class PathDialog(ModalScreen[T | None], Generic[T]):
         """Do it with the path that is written."""
         if self._field.value.strip() and not self._busy:
             self._busy = True
-            self.run_worker(self._do(self._field.value))
+            self.run_worker(partial(self._do, self._field.value))
 
     async def _do(self, path: str) -> None:
-        from app import report
-
         try:
             done = await asyncio.to_thread(self._question.do, path)
         except Exception as error:
             self._said.add_class("-error")
-            self._said.update(Content(one_line(report.describe(error)[0])))
+            self._said.update(Content(one_line(reason(error))))
         else:
             self.dismiss(done)
         finally:

@@ -14,7 +14,7 @@ class KeyButton(Static):
     KeyButton {
         width: auto;
         height: 1;
-        margin-right: 1;
+        margin-right: 2;
         color: $text-muted;
         pointer: pointer;
 

@@ -7,6 +7,7 @@ models twice.
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from textual.content import Content
 from textual.message import Message
@@ -60,7 +61,7 @@ class Pairing(Widget):
         self.target, self.draft = target, draft
         self._tell()
         names = [name for name in others if name != target]
-        self.run_worker(self._compare(target, names), group="compare", exclusive=True)
+        self.run_worker(partial(self._compare, target, names), group="compare", exclusive=True)
 
     async def _compare(self, target: str, drafts: list[str]) -> None:
         for draft in drafts:
@@ -75,7 +76,7 @@ class Pairing(Widget):
         elif self.target is None:
             self.post_message(self.Refused(draft, "choose a target first, then what drafts for it"))
         else:
-            self.run_worker(self._take_draft(self.target, draft), group="draft", exclusive=True)
+            self.run_worker(partial(self._take_draft, self.target, draft), group="draft", exclusive=True)
 
     async def _take_draft(self, target: str, draft: str) -> None:
         fit = await self._fit(target, draft)

@@ -57,7 +57,7 @@ class ModelLine(Row):
             known.title, _badge(self.roles, known.state), [_length(known), *self._licence()], _memory(known), width
         )
         if self.fit is not None and not self.fit.fits:
-            refusal = Content.styled(f"   cannot draft: {one_line(self.fit.reason)}", "$text-warning")
+            refusal = Content.styled(f"   {one_line(self.fit.reason)}", "$text-warning")
             return [lines[0].stylize("dim"), cut(refusal, width)]
         return lines
 

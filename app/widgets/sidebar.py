@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
@@ -23,11 +24,13 @@ from app.paths import shown
 from app.screens.path_dialog import PathDialog, Question
 from app.store.records import Hit, Summary
 from app.transfer import Export, file_name, take_in
+from app.widgets.closing import unless_closing
 from app.widgets.field import Field
 from app.widgets.key_button import KeyButton
 from app.widgets.rename import Rename
 from app.widgets.row_list import Row, RowList
 from app.widgets.sidebar_rows import ConversationRow, HitRow, day_rows, hit_rows
+from app.widgets.task import reason
 from app.widgets.undo import Undo
 
 if TYPE_CHECKING:
@@ -113,14 +116,14 @@ class Sidebar(Vertical):
     class Left(Message):
         """The user is done here."""
 
-    rows = getters.query_one(RowList)
-    _field = getters.query_one("#sidebar-search", Field)
-    _undo = getters.query_one(Undo)
-
     def __init__(
         self, store: "Store", *, now: Callable[[], datetime] = here_and_now, settle_s: float = SETTLE_S
     ) -> None:
         super().__init__(id="sidebar")
+        self.rows = RowList(id="sidebar-rows")
+        """What is listed."""
+        self._field = Field(placeholder="Search", id="sidebar-search")
+        self._undo = Undo(KeyButton(self, "sidebar.undo"))
         self._store, self._now, self._settle_s = store, now, settle_s
         self._summaries: dict[int, Summary] = {}
         self._hits: list[Hit] | None = None
@@ -131,9 +134,9 @@ class Sidebar(Vertical):
 
     def compose(self) -> ComposeResult:
         """Search, list, what was deleted, buttons."""
-        yield Field(placeholder="Search", id="sidebar-search")
-        yield RowList(id="sidebar-rows")
-        yield Undo(KeyButton(self, "sidebar.undo"))
+        yield self._field
+        yield self.rows
+        yield self._undo
         names = ("new", "rename", "pin", "delete", "export", "import")
         buttons = [KeyButton(self, f"sidebar.{name}") for name in names]
         yield Horizontal(*buttons[:4], classes="sidebar-keys")
@@ -157,7 +160,7 @@ class Sidebar(Vertical):
 
     def reload(self) -> None:
         """Read all conversations again, and search again where there is a search."""
-        self.run_worker(self._read(), group="list", exclusive=True)
+        self.run_worker(self._read, group="list", exclusive=True)
         if self._field.value.strip():
             self._begin_search(0.0)
 
@@ -182,7 +185,7 @@ class Sidebar(Vertical):
             self._go_to_opened()
 
     def _begin_search(self, settle_s: float) -> None:
-        self.run_worker(self._find(self._field.value, settle_s), group="search", exclusive=True)
+        self.run_worker(partial(self._find, self._field.value, settle_s), group="search", exclusive=True)
 
     async def _find(self, text: str, settle_s: float) -> None:
         await asyncio.sleep(settle_s)
@@ -211,11 +214,11 @@ class Sidebar(Vertical):
     @contextmanager
     def _saying_what_fails(self) -> Iterator[None]:
         try:
-            yield
+            with unless_closing:
+                yield
         except Exception as error:
-            from app import report
-
-            self.notify(report.describe(error)[0], severity="error", markup=False)
+            with unless_closing:
+                self.notify(reason(error), severity="error", markup=False)
 
     # What the user does
 
@@ -309,7 +312,7 @@ class Sidebar(Vertical):
             self._write(lambda: self._store.restore(id), self.ConversationRestored(id))
 
     def _write(self, work: Callable[[], None], told: Message | None = None) -> None:
-        self.run_worker(self._change(work, told))
+        self.run_worker(partial(self._change, work, told))
 
     async def _change(self, work: Callable[[], None], told: Message | None) -> None:
         """Change the store, one change after another; then tell it, and read the list again."""
@@ -320,7 +323,8 @@ class Sidebar(Vertical):
                     self._undo.add(told.conversation, told.title)
                 if told is not None:
                     self.post_message(told)
-        self.reload()
+        with unless_closing:
+            self.reload()
 
     def action_export(self) -> None:
         """Ask for a file and write the conversation to it."""

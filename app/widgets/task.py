@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -21,6 +21,7 @@ from app import figures
 from app.cells import one_line
 from app.setup import Asked, Fetched, Report
 from app.widgets.bar import Bar, Progress
+from app.widgets.closing import unless_closing
 
 T = TypeVar("T")
 Work = Callable[[Report, Asked], T]
@@ -63,12 +64,11 @@ class Task(Vertical):
 
         fetched: Fetched
 
-    bar = getters.query_one(Bar)
-    said = getters.query_one("#said", Static)
-
     def __init__(self, *, stopped: str, again: str = "") -> None:
         """What to say after the user stopped it, and what to add to the reason for a failure."""
         super().__init__()
+        self.bar = Bar()
+        self.said = Static(id="said", markup=False)
         self._stopped, self._again = stopped, again
         self._cancelled = threading.Event()
         self._worker: Worker[Callable[[], None]] | None = None
@@ -76,8 +76,8 @@ class Task(Vertical):
 
     def compose(self) -> ComposeResult:
         """The bar and the line."""
-        yield Bar()
-        yield Static(id="said", markup=False)
+        yield self.bar
+        yield self.said
 
     def begin(self, what: str, work: Work[T], done: Callable[[T], None]) -> None:
         """Start, unless something is being done; `done` is called here, in the window, with what came of it."""
@@ -120,8 +120,13 @@ class Task(Vertical):
         if worker is not self._worker or worker.is_running or worker.state is WorkerState.PENDING:
             return
         self._worker = None
-        self.bar.progress = None
-        self.busy = False
+        with unless_closing:
+            self.bar.progress = None
+            self.busy = False
+            self._tell_how(worker)
+
+    def _tell_how(self, worker: Worker[Callable[[], None]]) -> None:
+        """Take the result, or say why there is none."""
         if worker.state is WorkerState.SUCCESS and worker.result is not None:
             worker.result()
         elif self._cancelled.is_set():

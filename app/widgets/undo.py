@@ -1,6 +1,5 @@
 """What was deleted, the last of it named, with a button that brings it back."""
 
-from textual import getters
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.timer import Timer
@@ -16,17 +15,16 @@ SEEN_S = 30.0
 class Undo(Horizontal):
     """One line after a deletion."""
 
-    _said = getters.query_one("#undo-said", Static)
-
     def __init__(self, button: KeyButton) -> None:
         super().__init__()
+        self._said = Static(id="undo-said", markup=False)
         self._button = button
         self._deleted: list[tuple[int, str]] = []
         self._seen: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """What was deleted, and the button."""
-        yield Static(id="undo-said", markup=False)
+        yield self._said
         yield self._button
 
     def on_mount(self) -> None:

@@ -154,7 +154,7 @@ async def test_a_draft_that_does_not_fit_is_refused_with_its_reason_and_marked()
         assert app.said_last == "mine: choose a target first, then what drafts for it"
         await at(pilot, app, "model big")
         await pilot.press("t")
-        await until(pilot, lambda: any("cannot draft: does not fit: only 12 %" in line for line in screen_lines(pilot)))
+        await until(pilot, lambda: any("   does not fit: only 12 %" in line for line in screen_lines(pilot)))
         await at(pilot, app, "model mine")
         await pilot.press("d")
         await until(pilot, lambda: app.said_last.startswith("mine: does not fit"))
@@ -337,3 +337,15 @@ async def test_every_text_of_a_shelf_is_literal() -> None:
         for text in MARKUP:
             assert sum(text in line for line in screen_lines(pilot)) >= 3
         assert app.is_running
+
+
+async def test_what_comes_back_while_the_window_closes_is_no_fault() -> None:
+    app, shelf = host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot, app)
+        await app.models.query("RowList, Pairing, Task, #models-title").remove()
+        await app.models._read()
+        shelf.config_error = NotEnoughMemory("no memory")
+        await app.models._find_config(shelf.config)
+        await pilot.pause()
+        assert app.models.is_mounted

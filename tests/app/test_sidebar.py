@@ -105,6 +105,22 @@ async def test_a_conversation_is_chosen_by_key_and_mouse(told: Told, way: str) -
 # Search
 
 
+async def test_a_button_that_can_do_nothing_is_grey_and_does_nothing(told: Told) -> None:
+    app = Host(told.store)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, app.drawn)
+        for button in app.bar.query(KeyButton):
+            assert button.has_class("-off") == (str(button.render()) not in {"New", "Import"})
+        await pilot.click(app.bar.query(KeyButton)[4])
+        told.said("One")
+        app.bar.reload()
+        await until(pilot, lambda: app.bar._summaries)
+        await until(
+            pilot, lambda: [str(one.render()) for one in app.bar.query(KeyButton) if one.has_class("-off")] == ["Undo"]
+        )
+        assert told.store.summaries()[0].title == "One"
+
+
 async def search(pilot: Pilot[None], app: Host, text: str) -> None:
     await pilot.press("slash")
     app.field.value = text
@@ -520,3 +536,20 @@ async def test_another_answer_elsewhere_moves_no_cursor(told: Told) -> None:
         await listed(pilot, app, two, one)
         assert app.bar.at is not None
         assert app.bar.at.id == one
+
+
+async def test_what_comes_back_while_the_window_closes_is_no_fault(told: Told) -> None:
+    told.said("One")
+    app = Host(told.store)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot, app)
+        bar = app.bar
+        await bar.query("*").remove()
+        await bar._read()
+        await bar._find("one", 0.0)
+        await bar._change(lambda: told.store.delete(1), Sidebar.ConversationDeleted(1, "One"))
+        await bar.remove()
+        await bar._read()
+        await bar._change(lambda: told.store.delete(2), None)
+        await pilot.pause()
+        assert app.is_running
