@@ -74,6 +74,8 @@ class ModelsScreen(Screen[None]):
         self._models: tuple[Known, ...] = ()
         self._armed: str | None = None
         """The row that a second press removes."""
+        self._able: dict[str, bool] = {}
+        """What could be done with the row under the cursor when the keys were last greyed."""
 
     def compose(self) -> ComposeResult:
         """Title, rows, the choice, the state of what is under way, keys."""
@@ -86,7 +88,7 @@ class ModelsScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Look what there is."""
-        self.watch(self._work, "busy", self.refresh_bindings, init=False)
+        self.watch(self._work, "busy", self._update_keys, init=False)
         self.reload()
 
     def on_screen_resume(self) -> None:
@@ -122,7 +124,13 @@ class ModelsScreen(Screen[None]):
         rows += [Heading("Models"), *(self._line(known) for known in self._models)]
         self._list.show(rows)
         self._draw_title()
-        self.refresh_bindings()
+        self._update_keys()
+
+    def _update_keys(self) -> None:
+        """Have keys greyed anew, which costs too much to be done at each move of the cursor."""
+        if (ways := self._ways()) != self._able:
+            self._able = ways
+            self.refresh_bindings()
 
     def _line(self, known: Known) -> ModelLine:
         roles = {"target": self._choice.target, "draft": self._choice.draft}
@@ -160,7 +168,7 @@ class ModelsScreen(Screen[None]):
     @on(RowList.Moved)
     def _moved(self) -> None:
         self._armed = None
-        self.refresh_bindings()
+        self._update_keys()
 
     @on(RowList.Chosen)
     def _chosen(self) -> None:

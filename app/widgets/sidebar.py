@@ -131,6 +131,8 @@ class Sidebar(Vertical):
         self._searched = ""
         """What it was that is found in them."""
         self._writing = asyncio.Lock()
+        self._able = (False, False, False)
+        """What could be done with the row under the cursor when the keys were last greyed."""
 
     def compose(self) -> ComposeResult:
         """Search, list, what was deleted, buttons."""
@@ -200,7 +202,14 @@ class Sidebar(Vertical):
         else:
             rows = hit_rows(self._hits, self.opened)
         self.rows.show(rows)
-        self.refresh_bindings()
+        self._update_keys()
+
+    def _update_keys(self) -> None:
+        """Have keys and buttons greyed anew, which costs too much to be done at each move of the cursor."""
+        able = (self.at is not None, self._pinnable, self._undo.waiting)
+        if able != self._able:
+            self._able = able
+            self.refresh_bindings()
 
     def watch_opened(self) -> None:
         """Mark the open conversation and put the cursor there."""
@@ -228,10 +237,14 @@ class Sidebar(Vertical):
         row = self.rows.row
         return row if isinstance(row, ConversationRow | HitRow) else None
 
+    @property
+    def _pinnable(self) -> bool:
+        return self.at is not None and self.at.id in self._summaries
+
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
         event.stop()
-        self.refresh_bindings()
+        self._update_keys()
 
     @on(RowList.Chosen)
     def _chosen(self, event: RowList.Chosen) -> None:
@@ -362,7 +375,7 @@ class Sidebar(Vertical):
         if action in {"rename", "delete", "export"}:
             return True if self.at is not None else None
         if action == "pin":
-            return True if self.at is not None and self.at.id in self._summaries else None
+            return True if self._pinnable else None
         if action == "undo":
             return True if self._undo.waiting else None
         return super().check_action(action, parameters)

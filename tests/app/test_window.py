@@ -101,6 +101,7 @@ async def test_an_unwritable_log_hides_no_fault(capsys: pytest.CaptureFixture[st
 
 
 MEANT = {
+    "ALLOW_SELECT", "COMPONENT_CLASSES", "DEFAULT_CSS", "render_line",
     "BINDINGS", "BLOCKS", "CSS_PATH", "AUTO_FOCUS", "TITLE", "DEFAULT_MODE", "compose", "render", "highlight",
     "focus_on_click", "check_action", "action_paste", "action_quit", "notify", "get_selection", "get_system_commands",
     "on_markdown_link_clicked", "_on_key", "_on_paste", "_update_rows", "_update_from_block", "_fatal_error",
