@@ -246,9 +246,11 @@ async def test_what_is_said_at_once_goes_to_who_asked(tmp_path: Path) -> None:
     """Also after an answer was left, which stops it: nobody waits to hear that this was noted."""
     async with await start(tmp_path) as client:
         for _ in range(3):
-            async with aclosing(client.answer(ask("block"))) as events:
-                await anext(events)
-            counts, _, _ = await asyncio.gather(client.count(["abc"]), client.stop(), client.prepare(ask("x")))
+            events = client.answer(ask("block"))
+            await anext(events)
+            _, counts, _, _ = await asyncio.gather(
+                events.aclose(), client.count(["abc"]), client.stop(), client.prepare(ask("x"))
+            )
             assert counts == [3]
 
 

@@ -225,7 +225,7 @@ def test_a_study_that_cannot_be_closed_does_not_end_the_host() -> None:
 def test_an_answer_ends_what_is_read_ahead_within_its_pass_and_more_typing_after_it() -> None:
     engine, out = Reader(config()), io.BytesIO()
     served = host.Host(out, lambda _config, _progress: engine)
-    thread = threading.Thread(target=served.work)
+    thread = threading.Thread(target=served.work, daemon=True)
     thread.start()
     served.take(Load(config=config()))
     for number, word in enumerate(("a", "ab", "abc"), start=1):
