@@ -19,10 +19,9 @@ from textual.binding import Binding
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
-from app import layers, paths
+from app import layers, paths, themes
 from app.caches import Caches, conversations_dir
 from app.clipboard import clean, inside_tmux, tell_tmux
-from app.config_file import save
 from app.errors import UsageError
 from app.keys import changed, declared
 from app.keys import read as read_keys
@@ -52,7 +51,7 @@ class ChatApp(App[None]):
 
     TITLE = "paceline"
     DEFAULT_MODE = "start"
-    COMMANDS = {ActionsProvider}
+    COMMANDS = App.COMMANDS | {ActionsProvider}
     BINDINGS = [
         Binding("ctrl+q", "quit", "Quit", id="app.quit", tooltip="End the engine and leave", priority=True),
         Binding("f1", "help", "Help", id="app.help", tooltip="What the words mean, and every key", priority=True),
@@ -68,8 +67,7 @@ class ChatApp(App[None]):
         """Why the chat could not even begin."""
         self._chat: ChatScreen | None = None
         self._store = setup.store()
-        for theme in (*THEMES, *setup.themes):
-            self.register_theme(theme)
+        themes.register(self, setup.themes)
         wanted = setup.settings.window.theme
         self.theme = wanted if wanted in self.available_themes else THEMES[0].name
         self.set_keymap(setup.keymap)
@@ -183,8 +181,10 @@ def run(settings: Settings) -> int:
     """Open the window and return its exit code; what cannot even be opened raises an error with one line."""
     if not sys.__stderr__ or not sys.__stderr__.isatty():
         raise UsageError("the window is drawn on the standard error stream, which is no terminal: do not redirect it")
+    from app.config_file import save
+
     keymap, key_faults = read_keys(paths.config_dir() / "keys.toml")
-    themes, theme_faults = read_all(paths.config_dir() / "themes")
+    own_themes, theme_faults = read_all(paths.config_dir() / "themes")
     keeps = settings.history is not False
     setup = Setup(
         shelf=ModelShelf(settings),
@@ -196,7 +196,7 @@ def run(settings: Settings) -> int:
         save=partial(save, paths.config_dir() / layers.FILE),
         lower_priority=lower_priority,
         keymap=keymap,
-        themes=tuple(themes),
+        themes=tuple(own_themes),
         faults=(*key_faults, *theme_faults),
     )
     app = ChatApp(setup)

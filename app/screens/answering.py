@@ -21,6 +21,7 @@ from app.setup import Setup
 from app.store.store import Store
 from app.transcript import Entry
 from app.widgets.bar import Progress
+from app.widgets.mode_line import ModeLine
 from engine.config import EngineConfig, Speculation
 from engine.events import Loaded
 
@@ -144,6 +145,7 @@ class AnsweringScreen(Desk):
 
     # Speculation
 
+    @on(ModeLine.ModeWanted)
     async def action_cycle(self) -> None:
         """Automatic, off, fixed: from the next round on, also in the middle of an answer."""
         now = self.chat.speculation
