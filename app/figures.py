@@ -120,3 +120,11 @@ def chance(probability: float) -> str:
     if 99.9 < percent < 100:
         return "> 99.9 %"
     return f"{percent:.0f} %" if percent in (0, 100) else f"{percent:.1f} %"
+
+
+def left(tps: float | None, tokens: int) -> str:
+    """How long so many tokens take, as the end of a line; empty where that is not known, or no time."""
+    if not tps or tokens <= 0 or (seconds := tokens / tps) < 1:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    return f" · {minutes} min {rest} s left" if minutes else f" · {rest} s left"

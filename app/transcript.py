@@ -3,7 +3,6 @@
 Entries are frozen and in order; the answer being written is not an entry until it ends.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,41 +45,3 @@ class Entry:
         """What the next request carries; an answer goes back as its own ids where they are known."""
         ids = tuple(self.answer.ids) if self.answer and self.answer.ids else None
         return Message(role=self.role, content=self.text, ids=ids)
-
-
-class Transcript:
-    """The entries of one conversation."""
-
-    def __init__(self) -> None:
-        self._entries: list[Entry] = []
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self._entries)
-
-    def __getitem__(self, index: int) -> Entry:
-        return self._entries[index]
-
-    def add(self, entry: Entry) -> None:
-        """Append an entry."""
-        self._entries.append(entry)
-
-    def clear(self) -> None:
-        """Forget all entries."""
-        self._entries.clear()
-
-    def pop(self) -> Entry:
-        """Take the last entry back; there must be one."""
-        return self._entries.pop()
-
-    def drop_answer(self) -> bool:
-        """Forget the last entry if it is an answer; whether a question is now left to be answered."""
-        if self._entries and self._entries[-1].role == "assistant":
-            self._entries.pop()
-        return bool(self._entries)
-
-    def messages(self) -> tuple[Message, ...]:
-        """The conversation as the engine wants it."""
-        return tuple(entry.message() for entry in self._entries)

@@ -12,6 +12,7 @@ from msgspec.structs import replace as altered
 from app.store.growing import Growing
 from app.transcript import Entry
 from engine.events import TokenTrace
+from engine.joining import whole_text, whole_trace
 from engine.stats import Answer
 
 
@@ -47,8 +48,10 @@ class Writing:
     def finish(self, answer: Answer) -> Entry:
         """It is done, or was stopped; the entry that it is."""
         entry = Entry.of_answer(self._whole(answer))
-        ids = len(answer.ids) + (len(self._earlier.trace) if self._earlier else 0)
-        return replace(entry, trace=tuple(self.trace[:ids]))
+        if self._earlier is None:
+            return replace(entry, trace=tuple(self.trace[: len(answer.ids)]))
+        new = self.trace[len(self._earlier.trace) :][: len(answer.ids)]
+        return replace(entry, trace=whole_trace(self._earlier.trace, answer, new))
 
     def break_off(self) -> Entry | None:
         """It ends where it is; None where it has not begun."""
@@ -66,4 +69,4 @@ class Writing:
             return answer
         before = self._earlier.answer
         ids = [*(before.ids if before else []), *answer.ids] if before else []
-        return altered(answer, text=self._earlier.text + answer.text, ids=ids)
+        return altered(answer, text=whole_text(self._earlier.text, answer), ids=ids)

@@ -3,6 +3,9 @@
 It shows the records it is given; a repaint never changes the layout.
 """
 
+import time
+from collections.abc import Callable
+
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -32,6 +35,12 @@ class StatusLine(Widget):
     progress: reactive[Progress | None] = reactive(None)
     """What is under way; it takes the second line."""
 
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._reading: tuple[str, int, float] | None = None
+        """Which model reads, where it began and when."""
+
     def show_loading(self, event: Loading) -> None:
         """Show how far the load is."""
         self.progress = Progress(f"Loading: {event.what}", event.share)
@@ -48,16 +57,26 @@ class StatusLine(Widget):
             self.context = (0, self.context[1])
 
     def show_reading(self, event: Reading) -> None:
-        """Show how far the prompt is read."""
+        """Show how far the prompt is read, and how long the rest of it takes at the speed so far."""
         what = "Reading" if event.model == "target" else "Reading (draft)"
         share = event.done / event.total if event.total else 1.0
-        self.progress = Progress(what, share, f"{event.done:,} / {event.total:,} tokens")
+        left = figures.left(self._pace_of(event), event.total - event.done)
+        self.progress = Progress(what, share, f"{event.done:,} / {event.total:,} tokens{left}")
         if event.model == "target":
             self.receipt = (event.reused, max(0, event.done - event.reused))
 
+    def _pace_of(self, event: Reading) -> float | None:
+        """Tokens a second since the first event of this reading; None while there is one alone."""
+        now = self._clock()
+        model, done, since = self._reading or ("", 0, now)
+        if model != event.model or event.done <= done:
+            self._reading = (event.model, event.done, now)
+            return None
+        return (event.done - done) / (now - since) if now > since else None
+
     def show_writing(self, live: Live | None) -> None:
         """Show the figures of the last rounds."""
-        self.progress = None
+        self.progress = self._reading = None
         if live is not None:
             self.live = live
             if self.context is not None:

@@ -1,12 +1,14 @@
-"""Figures as words, the live figures and the transcript: all pure."""
+"""Figures as words, the live figures and messages: all pure."""
 
 import pytest
 from msgspec.structs import replace
 
 from app import figures
 from app.live import Meter
-from app.transcript import Entry, Transcript
+from app.transcript import Entry
+from app.widgets.status import StatusLine
 from engine.config import Message, Speculation
+from engine.events import Reading
 from engine.stats import SpeculationStats, Verdict
 from tests.fakes_client import answer, one_round
 
@@ -88,16 +90,10 @@ def test_a_round_of_no_time_has_no_speed() -> None:
     assert Meter().add(one_round(ms=0.0)).tps is None
 
 
-def test_the_transcript_gives_back_answers_as_their_ids() -> None:
-    talk = Transcript()
-    talk.add(Entry("user", "q"))
-    talk.add(Entry.of_answer(answer("yes", ids=[4, 5])))
-    talk.add(Entry("assistant", "half", ending="broken off"))
-    assert talk.messages() == (
-        Message(role="user", content="q"),
-        Message(role="assistant", content="yes", ids=(4, 5)),
-        Message(role="assistant", content="half"),
-    )
+def test_an_answer_goes_back_as_its_ids() -> None:
+    said = Entry.of_answer(answer("two", ids=[5, 6]))
+    assert said.message() == Message(role="assistant", content="two", ids=(5, 6))
+    assert Entry("assistant", "half", None, "broken off").message() == Message(role="assistant", content="half")
 
 
 @pytest.mark.parametrize(
@@ -106,17 +102,6 @@ def test_the_transcript_gives_back_answers_as_their_ids() -> None:
 )
 def test_how_an_answer_ended_is_flagged(finish: str, ending: str) -> None:
     assert Entry.of_answer(answer("x", finish)).ending == ending  # type: ignore[arg-type]
-
-
-def test_dropping_the_answer_leaves_the_question() -> None:
-    talk = Transcript()
-    assert not talk.drop_answer()
-    talk.add(Entry("user", "q"))
-    talk.add(Entry("assistant", "a"))
-    assert talk.drop_answer()
-    assert [entry.text for entry in talk] == ["q"]
-    assert talk.drop_answer()
-    assert len(talk) == 1
 
 
 @pytest.mark.parametrize(
@@ -143,3 +128,24 @@ def test_no_chance_is_called_sure_or_nought_that_is_not() -> None:
     chances = (0.0, 0.0004, 0.001, 0.5, 0.9994, 0.9995, 1.0)
     said = ["0 %", "< 0.1 %", "0.1 %", "50.0 %", "> 99.9 %", "> 99.9 %", "100 %"]
     assert [figures.chance(one) for one in chances] == said
+
+
+@pytest.mark.parametrize(
+    ("tps", "tokens", "said"),
+    [(None, 100, ""), (0.0, 100, ""), (100.0, 0, ""), (100.0, 50, ""), (100.0, 700, " · 7 s left"),
+     (10.0, 1300, " · 2 min 10 s left")],
+)  # fmt: skip
+def test_how_long_a_rest_takes(tps: float | None, tokens: int, said: str) -> None:
+    assert figures.left(tps, tokens) == said
+
+
+def test_reading_tells_the_time_left_at_its_own_speed() -> None:
+    now = [0.0]
+    line = StatusLine(lambda: now[0])
+    details = []
+    for seconds, done in ((0.0, 100), (1.0, 300), (2.0, 500)):
+        now[0] = seconds
+        line.show_reading(Reading(model="target", reused=100, done=done, total=1500))
+        assert line.progress is not None
+        details.append(line.progress.detail)
+    assert details == ["100 / 1,500 tokens", "300 / 1,500 tokens · 6 s left", "500 / 1,500 tokens · 5 s left"]
