@@ -16,6 +16,8 @@ from app.widgets.thought import Thought
 class AnswerBody(Vertical):
     """Prose and thoughts, streamed or whole."""
 
+    BLANK = True  # else Textual draws a blank line for every line of it, seen or not
+
     def __init__(self, text: str, *, streaming: bool, unfolded: bool = False) -> None:
         """`unfolded`: whether thoughts are open while they stream."""
         super().__init__()

@@ -10,8 +10,10 @@ from typing import ClassVar
 from textual import on
 from textual.binding import Binding
 from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
+from textual.selection import Selection
 
 from app.transcript import Entry
 from app.widgets.foot import Foot
@@ -89,6 +91,14 @@ class ChatMessage(Vertical):
         """What it shows; None while it is being written."""
         self.foot = Foot()
         self._show_foot()
+
+    def render(self) -> Content:
+        """Nothing of its own: Textual would draw a blank line for every line of a container, seen or not."""
+        return Content()
+
+    def get_selection(self, _selection: Selection) -> tuple[str, str] | None:
+        """Its parts are copied, and it adds nothing."""
+        return None
 
     def offers(self) -> Iterable[str]:
         """The actions that make sense for it, as it is."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from textual._resolve import resolve_box_models
 from textual.app import ComposeResult
-from textual.content import Content
 from textual.geometry import NULL_OFFSET, Region, Size
 from textual.layout import Layout, WidgetPlacement
 from textual.widget import Widget
@@ -119,6 +118,7 @@ class ColumnLayout(Layout):
 class Column(Widget):
     """Rows under one another; `see` says which of them the reader can see."""
 
+    BLANK = True
     DEFAULT_CSS = """
     Column {
         width: 1fr;
@@ -154,10 +154,6 @@ class Column(Widget):
         """The row that it lay in is done with it."""
         if self._lies_in is not None and self in self._lies_in.inner:
             self._lies_in.inner.remove(self)
-
-    def render(self) -> Content:
-        """Nothing: what there is to see are the rows."""
-        return Content()
 
     # Where things are
 
@@ -257,7 +253,7 @@ class Column(Widget):
         finally:
             self._at_work = False
 
-    def _lacking(self, screens: int) -> list[Row]:
+    def _lacking(self, screens: float) -> list[Row]:
         return [row for row in self._near(screens) if row.widget is None]
 
     def _missing(self) -> list[Row]:
@@ -269,10 +265,10 @@ class Column(Widget):
         tops = self.tops()
         return [min(lacking, key=lambda row: abs(tops[row] - top))] if lacking else []
 
-    def _near(self, screens: int) -> list[Row]:
+    def _near(self, screens: float) -> list[Row]:
         """Rows within so many views of the view, and those that are kept."""
         top, bottom = self._view
-        margin = screens * max(NEAR, bottom - top)
+        margin = round(screens * max(NEAR, bottom - top))
         width, begin, found = self.laid_width, 0, []
         for row in self.rows:
             end = begin + row.room(width)
@@ -284,7 +280,7 @@ class Column(Widget):
     def _spare(self) -> list[Row]:
         """Rows far from the view that nothing holds."""
         mounted = [row for row in self.rows if row.widget is not None]
-        near = set(self._near(2))
+        near = set(self._near(1.5))
         return [row for row in mounted if row not in near and not self._in_use(row.widget)]
 
     def _in_use(self, widget: Widget | None) -> bool:

@@ -23,6 +23,7 @@ from app.widgets.column import Column, Row, Spot
 from app.widgets.message_row import HorizonRow, Look, MessageRow, NoticeRow
 from app.widgets.notice import Tone
 from app.widgets.welcome import Welcome
+from engine.events import TokenTrace
 
 
 def forgotten(entries: Sequence[Entry]) -> int:
@@ -33,6 +34,7 @@ def forgotten(entries: Sequence[Entry]) -> int:
 class Conversation(VerticalScroll):
     """All messages; those near the view as widgets."""
 
+    BLANK = True
     BINDINGS = [
         Binding("up", "choose(-1)", "Message before", id="conversation.before", tooltip="Go to the message before"),
         Binding("down", "choose(1)", "Message after", id="conversation.after", tooltip="Go to the message after"),
@@ -132,10 +134,10 @@ class Conversation(VerticalScroll):
         self.anchor()
         await self._append(self._open)
 
-    async def write(self, text: str) -> None:
-        """Append text to the open answer."""
+    async def write(self, text: str, trace: Sequence[TokenTrace] = ()) -> None:
+        """Append text to the open answer, and where each token of it came from."""
         if self.answer is not None:
-            await self.answer.write(text)
+            await self.answer.write(text, trace)
 
     async def finish(self, entry: Entry) -> None:
         """Close the open answer with the entry that it became."""
@@ -210,7 +212,7 @@ class Conversation(VerticalScroll):
     def arrange(self, size: Size, optimal: bool = False) -> DockArrangeResult:
         """Lay out the page; then put the view where it belongs, in the same frame."""
         result = super().arrange(size, optimal)
-        if not optimal and size.height and self._page.display:
+        if not optimal and self._page.display:
             self._place(result.total_region.bottom, size.height)
         return result
 

@@ -123,6 +123,7 @@ class ProseTable(MarkdownTable):
 class Prose(Markdown):
     """Markdown of a model."""
 
+    BLANK = True  # its blocks draw all that there is to see
     BLOCKS = {
         **Markdown.BLOCKS,
         "fence": ProseFence,
