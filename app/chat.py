@@ -62,6 +62,11 @@ class Chat:
         """Other settings hold from the next answer on."""
         self.settings = settings
 
+    def clean_up(self) -> None:
+        """Erase what was deleted before this run, and what was read of it; it may take a second, so in a thread."""
+        self._caches.remove(self.store.purge())
+        self._caches.trim()
+
     # The answer
 
     def begin(self, *, go_on: bool = False, once: Options | None = None) -> Request:

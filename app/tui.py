@@ -33,7 +33,7 @@ from app.screens.models import ModelsScreen
 from app.settings import Settings
 from app.setup import Setup
 from app.shelf import ModelShelf
-from app.store.store import Store
+from app.store.opening import open_any
 from app.themes import THEMES
 from app.user_themes import read_all
 from engine.config import EngineConfig
@@ -186,18 +186,19 @@ def run(settings: Settings) -> int:
     keymap, key_faults = read_keys(paths.config_dir() / "keys.toml")
     own_themes, theme_faults = read_all(paths.config_dir() / "themes")
     keeps = settings.history is not False
+    store, store_fault = open_any(paths.conversations_file() if keeps else None)
     setup = Setup(
         shelf=ModelShelf(settings),
         log=paths.log_dir() / "engine.log",
         crash_log=paths.log_dir() / "window.log",
         settings=settings,
-        store=partial(Store.open, paths.conversations_file() if keeps else None),
-        caches=Caches(conversations_dir() if keeps else None),
+        store=lambda: store,
+        caches=Caches(conversations_dir() if keeps else None, int(settings.window.kept_gb * 10**9)),
         save=partial(save, paths.config_dir() / layers.FILE),
         lower_priority=lower_priority,
         keymap=keymap,
         themes=tuple(own_themes),
-        faults=(*key_faults, *theme_faults),
+        faults=tuple(filter(None, (*key_faults, *theme_faults, store_fault))),
     )
     app = ChatApp(setup)
     app.run()

@@ -3,6 +3,7 @@
 The store is the truth and the widgets show it.
 """
 
+import asyncio
 from dataclasses import dataclass
 
 from msgspec.structs import replace as altered
@@ -65,6 +66,11 @@ class ChatScreen(AnsweringScreen):
         with self.telling():
             self.composer.remember(self.chat.store.inputs())
             await self.composer.put(Draft(self.chat.store.unsent()))
+        self.run_worker(self._clean_up(), group="cleaning")
+
+    async def _clean_up(self) -> None:
+        with self.telling():
+            await asyncio.to_thread(self.chat.clean_up)
 
     # What is said
 
