@@ -5,6 +5,7 @@ None means "not set here": layers are merged by taking the first that says somet
 """
 
 import dataclasses
+import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
@@ -68,6 +69,8 @@ class Window:
     """Minutes without use after which the models' memory is given back; 0 is never."""
     colour_tokens: bool = False
     """Whether tokens are coloured by where they came from."""
+    kept_gb: float = 2.0
+    """Gigabytes on the disk that what the models have read of conversations may take; 0 keeps none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +147,8 @@ class Settings:
     """Minutes without use after which the window gives the models' memory back, 0 never; default: 30."""
     colour_tokens: bool | None = None
     """Colour the tokens of answers in the window by where they came from; default: false."""
+    kept_gb: float | None = None
+    """Gigabytes on the disk for what the models have read of conversations, so that they reopen at once; default: 2."""
 
     def over(self, lower: "Settings") -> "Settings":
         """These settings where they say something, `lower` elsewhere; a choice of models replaces all of it."""
@@ -219,6 +224,8 @@ class Settings:
         self.engine_config(Path())
         if self.idle_unload is not None and self.idle_unload < 0:
             raise UsageError(f"idle-unload must be 0 (never) or more minutes, not {self.idle_unload}")
+        if self.kept_gb is not None and not 0 <= self.kept_gb < math.inf:
+            raise UsageError(f"kept-gb must be 0 (none) or more gigabytes, not {self.kept_gb}")
         for name in ("pair", "target", "draft"):
             if (value := getattr(self, name)) is not None and not value.strip():
                 raise UsageError(f"{name} must not be empty: name a model, or leave it out")

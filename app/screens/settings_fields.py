@@ -52,6 +52,8 @@ PROGRAM = (
     Line("history", "Keep conversations",
          "off from the next start on: nothing said is written to the disk, and what is there stays, unread, until you "
          "delete it", SWITCH),
+    Line("kept_gb", "Kept for reopening",
+         "gigabytes on the disk, from the next start on, for what the models have read of conversations; 0 is none"),
 )  # fmt: skip
 """What holds for the whole program, and is kept in the settings file."""
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.caches import Caches, conversations_dir
+from app.caches import BUDGET, Caches, conversations_dir
+from app.errors import UsageError
+from app.settings import Settings
 
 
 def fill(caches: Caches, conversation: int, size: int, at: float) -> Path:
@@ -71,3 +73,11 @@ def test_nothing_is_kept_where_history_is_off(tmp_path: Path, monkeypatch: pytes
     off.remove([4])
     assert not before.exists()
     assert Caches(tmp_path, budget=0).folder(4) is None
+
+
+@pytest.mark.parametrize("size", [-1.0, float("inf"), float("nan")])
+def test_a_budget_is_a_size(size: float) -> None:
+    with pytest.raises(UsageError, match="kept-gb must be 0"):
+        Settings(kept_gb=size).check()
+    assert Settings(kept_gb=0).window.kept_gb == 0
+    assert Settings().window.kept_gb * 10**9 == BUDGET
