@@ -19,9 +19,10 @@ from textual.widget import Widget
 
 from app.transcript import Entry
 from app.widgets.answer import AnswerMessage
-from app.widgets.column import Column, Row, Spot
+from app.widgets.column import Column
 from app.widgets.message_row import HorizonRow, Look, MessageRow, NoticeRow
 from app.widgets.notice import Tone
+from app.widgets.row import Row, Spot
 from app.widgets.welcome import Welcome
 from engine.events import TokenTrace
 

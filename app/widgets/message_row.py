@@ -7,10 +7,10 @@ from textual.widget import Widget
 from app.transcript import Entry
 from app.widgets.answer import AnswerMessage
 from app.widgets.chat_message import ChatMessage
-from app.widgets.column import Row
 from app.widgets.horizon import Horizon
 from app.widgets.notice import Notice, Tone
 from app.widgets.passages import SIDES, lines_taken
+from app.widgets.row import Row
 from app.widgets.user_message import HEAD, UserMessage
 
 AROUND = 3

@@ -12,8 +12,9 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 from textual.worker import Worker
 
-from app.widgets.column import Column, Row
+from app.widgets.column import Column
 from app.widgets.prose import Prose, plain
+from app.widgets.row import Row
 
 LINES = 40
 """Lines of a passage beyond which the next block begins another one."""
@@ -143,14 +144,18 @@ class Passages(Column):
         start = prose._last_parsed_line
         if not 0 < start < len(lines):
             return
-        row.text, row.kept = "".join(lines[:start]), False
+        row.kept = False
+        row.text, *more = cut("".join(lines[:start]))
         following = Passage("".join(lines[start:]), open=True)
         with self.app.batch_update():
             prose.streaming = False
             await prose.update(row.text)
+            for piece in more:
+                await self.put(Passage(piece))
             await self.put(following)
             if following.prose is not None:
                 await following.prose.append(following.text)
+            await self.fill()
 
     async def finish(self, text: str) -> None:
         """End the writing; what is shown is this text, whatever came before."""

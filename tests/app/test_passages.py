@@ -9,22 +9,22 @@ from textual.app import App, ComposeResult
 
 from app.transcript import Entry
 from app.widgets import prose
-from app.widgets.column import Row
 from app.widgets.conversation import Conversation
 from app.widgets.passages import CHARACTERS, LINES, Passage, Passages, cut, lines_of, lines_taken
 from app.widgets.prose import Prose, parser
+from app.widgets.row import Row
 from tests.app.fakes_conversation import ConversationApp, settled
 from tests.fakes_client import answer
 
 BLOCKS = [
     "# Title\n\n",
-    "- a\n- b\n\n- c\n\n",
+    "- a\n- b\n\n- c\n\nend\n\n",
     "```python\nx = 1\n\ny = 2\n```\n\n",
     "text\nmore\n\n",
     "| a |\n|---|\n| 1 |\n\n",
-    "1. x\n\n   y\n2. z\n\n",
+    "1. x\n\n   y\n2. z\n\nend\n\n",
 ]
-texts = st.lists(st.sampled_from(BLOCKS), max_size=80).map("".join)
+texts = st.lists(st.sampled_from(BLOCKS), max_size=40).map("".join)
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
@@ -134,21 +134,21 @@ async def written(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]
 
 
 async def test_an_answer_of_twice_the_length_costs_twice_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    short, blocks = await written(long_text(150), monkeypatch)
-    long, blocks_of_long = await written(long_text(300), monkeypatch)
+    short, blocks = await written(long_text(60), monkeypatch)
+    long, blocks_of_long = await written(long_text(120), monkeypatch)
     assert long < 2.2 * short
     assert blocks_of_long < 1.3 * blocks < 250
 
 
 async def test_of_a_long_answer_only_the_passages_near_the_view_are_mounted() -> None:
     app = ConversationApp()
-    text = long_text(600)
+    text = long_text(200)
     async with app.run_test(size=(80, 24)) as pilot:
         conversation: Conversation = app.conversation
         await conversation.show([Entry("user", "go"), Entry.of_answer(answer(text))])
         await settled(pilot)
         passages = app.query_one(Passages)
-        assert len(passages.rows) > 10
+        assert len(passages.rows) > 6
         for line in (conversation.max_scroll_y, conversation.max_scroll_y // 2, 0):
             conversation.scroll_to(y=line, animate=False, immediate=True)
             await settled(pilot)
@@ -165,9 +165,9 @@ async def test_a_reader_within_a_long_answer_stays_there_while_its_passages_come
     app = ConversationApp()
     async with app.run_test(size=(80, 24)) as pilot:
         conversation = app.conversation
-        await conversation.show([Entry.of_answer(answer(long_text(400)))])
+        await conversation.show([Entry.of_answer(answer(long_text(150)))])
         await settled(pilot)
-        for _ in range(40):
+        for _ in range(14):
             blocks = {block: block.region.y for block in app.query("Prose > MarkdownBlock") if block.region}
             kept = {block: y for block, y in blocks.items() if block.region.overlaps(conversation.content_region)}
             conversation.scroll_relative(y=-9, animate=False, immediate=True)

@@ -1,7 +1,7 @@
 """The window on a toy engine: so many tokens a second in bursts of 1 to 64, into a conversation that is there already.
 
-`tests/bench/window.py` starts it in a terminal of its own.  What happens inside is told as lines of JSON on a descriptor
-of its own, so that the screen stays the window's.
+`tests/bench/window.py` starts it in a terminal of its own.  What happens inside is told as lines of JSON on another
+descriptor, so that the screen stays the window's.
 
 Usage: python tests/bench/window_toy.py DESCRIPTOR RATE SECONDS KIND MESSAGES
 """
@@ -13,6 +13,7 @@ import os
 import random
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -20,18 +21,21 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from app.screens.chat import ChatScreen
+from app.setup import Setup
 from app.transcript import Entry
 from app.tui import ChatApp
 from app.widgets.conversation import Conversation
 from engine.config import EngineConfig, Request, Speculation
-from engine.events import AnswerEvent, Finished, Loaded, Loading, Tokens
-from tests.app.fakes_shelf import FakeShelf, setup
+from engine.events import AnswerEvent, Finished, Kept, Loaded, Loading, Resumed, Tokens
+from tests.app.fakes_shelf import NOWHERE, FakeShelf
 from tests.fakes_client import LOADED, answer, one_round
 
 BURST = 64
 """Most tokens at once."""
-WORDS = ["a", "paceline", "rides", "ahead", "of", "the", "wind", "and", "every", "rider", "takes", "a", "turn", "while", "the", "others", "rest", "behind", "it"]
+WORDS = ("a", "paceline", "rides", "ahead", "of", "the", "wind", "while", "every", "rider", "rests", "behind", "it")
 TEXT_SEED = 7
+CRASH = Path(tempfile.gettempdir()) / "paceline_window_toy.log"
+"""Where a fault of the window's goes."""
 
 
 def prose(count: int, draw: random.Random) -> str:
@@ -116,6 +120,25 @@ class ToyClient:
     async def set_speculation(self, speculation: Speculation) -> None:
         """Nothing changes."""
 
+    async def keep(self, _folder: Path) -> Kept:
+        """Nothing is kept."""
+        return Kept(bytes=0)
+
+    async def resume(self, _folder: Path) -> Resumed:
+        """Nothing was kept."""
+        return Resumed(target=0, draft=None, reason="a toy")
+
+    async def prepare(self, request: Request) -> None:
+        """Nothing is read."""
+
+    async def count(self, texts: list[str]) -> list[int]:
+        """Four characters each."""
+        return [len(text) // 4 for text in texts]
+
+    async def memory(self) -> int:
+        """None."""
+        return 0
+
     async def close(self) -> None:
         """Write no more."""
         self._stopped = True
@@ -147,7 +170,7 @@ class Window(ChatApp):
         async def start(_log: Path) -> ToyClient:
             return client
 
-        super().__init__(setup(start, FakeShelf(installed=True), frame_s=1 / 30, quiet_s=0.02))  # type: ignore[arg-type]
+        super().__init__(Setup(shelf=FakeShelf(installed=True), log=NOWHERE, crash_log=CRASH, start=start))
         self._told, self._entries = told, entries
 
     async def on_ready(self) -> None:
