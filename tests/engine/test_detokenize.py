@@ -208,3 +208,12 @@ def test_what_goes_on_ends_as_if_it_had_never_been_broken_off(pieces: list[bytes
     assert sum(stream.gained[: stream.kept]) == len(stream.text)
     shown, _ = stream_of(pieces[:cut], stops)
     assert shown.text[: len(shown.text) - stream.replaces] + stream.text == whole.text
+
+
+def test_a_stop_that_began_in_what_was_said_takes_that_back() -> None:
+    pieces = [b"D", b"x"]
+    stream = TextStream(lambda token: pieces[token], ["END"], b"so EN")
+    assert [stream.push(token) for token in range(2)] == ["", ""]
+    assert (stream.stopped, stream.kept, stream.replaces) == (True, 0, 2)
+    stream = TextStream(lambda token: pieces[token], ["END"], b"so ENE")
+    assert [stream.push(1), stream.finish(), stream.replaces] == ["x", "", 0]

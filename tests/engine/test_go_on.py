@@ -69,6 +69,15 @@ def test_it_says_what_it_would_have_said_and_reads_nothing_again(
     assert rest.cache.target.read <= 1
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_penalties_know_what_was_said_before(seed: int) -> None:
+    asked = Request(messages=(QUESTION,), sampling=SAMPLINGS["penalties"], max_tokens=40)
+    whole = last(pair(CHATML, seed).answer(asked))
+    engine = pair(CHATML, seed)
+    first = last(engine.answer(structs.replace(asked, max_tokens=12)))
+    assert [*first.ids, *last(engine.answer(going_on(asked, first, 28))).ids] == whole.ids
+
+
 def going_on(asked: Request, so_far: Answer, more: int) -> Request:
     messages = (*asked.messages, half(so_far.text, so_far.ids))
     return structs.replace(asked, messages=messages, go_on=True, max_tokens=more)
