@@ -41,6 +41,8 @@ class Stamp(Frozen, frozen=True, kw_only=True):
     exact: Exactness
     key: Key | None
     """None for models without files."""
+    any_threads: bool = False
+    """Whether it is the same on any number of threads."""
 
 
 class _File(Frozen, frozen=True, kw_only=True):
@@ -69,11 +71,10 @@ class _Record(Frozen, frozen=True, kw_only=True):
 
 
 def stamp_of(pair: Pair) -> Stamp:
-    """The stamp of a pair; threads are left out where results do not depend on them."""
-    key = pair.key
-    if key is not None and isinstance(pair.target, Threaded) and pair.target.same_on_any_threads:
-        key = msgspec.structs.replace(key, threads=0)
-    return Stamp(exact=pair.exact, key=key)
+    """The stamp of a pair."""
+    target = pair.target
+    any_threads = isinstance(target, Threaded) and target.same_on_any_threads
+    return Stamp(exact=pair.exact, key=pair.key, any_threads=any_threads)
 
 
 def keep(context: Context, stamp: Stamp, folder: Path) -> Kept:
@@ -183,7 +184,7 @@ def _other(kept: Stamp, here: Stamp) -> str:
         return "" if kept.key is here.key else "it was kept by other models"
     for field in Key.__struct_fields__:
         then, now = getattr(kept.key, field), getattr(here.key, field)
-        if then != now:
+        if then != now and not (field == "threads" and here.any_threads):
             return f"it was kept by another {_NAMES[field]}" if field in _NAMES else _differs(field, then, now)
     return ""
 

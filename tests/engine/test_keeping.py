@@ -169,7 +169,7 @@ def damage(how: str, path: Path, place: int) -> None:
             path.mkdir()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.sampled_from(["flip", "cut", "foreign", "gone", "folder"]), st.integers(0, 2), st.integers(0, 10**6))
 def test_what_is_damaged_is_read_again_and_nothing_worse(
     tmp_path_factory: pytest.TempPathFactory, how: str, which: int, place: int
