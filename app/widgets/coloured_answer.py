@@ -50,7 +50,7 @@ def counted(tokens: Iterable[TokenTrace]) -> Counter[str]:
 
 
 def legend(counts: Mapping[str, int], colours: bool) -> Content:
-    """Each origin in its own look with its tokens, and the look of what stands in the place of a refused draft."""
+    """Each origin in its own look with its tokens; corrected are those that stand in the place of a refused draft."""
     shown = [
         Content.assemble((one.name, look(origin)), (f" {counts[origin]:,}", MUTED))
         for origin, one in LOOKS.items()
@@ -58,7 +58,7 @@ def legend(counts: Mapping[str, int], colours: bool) -> Content:
     ]
     if refused := counts["refused"]:
         style = CORRECTED if colours else CORRECTED_PLAIN
-        shown.append(Content.assemble(("in place of a refused draft", style), (f" {refused:,}", MUTED)))
+        shown.append(Content.assemble(("corrected", style), (f" {refused:,}", MUTED)))
     return Content.styled(" · ", MUTED).join(shown)
 
 

@@ -14,12 +14,12 @@ from textual.widget import Widget
 
 from app.themes import MUTED
 
-GAP = "   "
+GAP = " "
 
 
-def link(label: str, action: str) -> Content:
-    """A word that does something when it is clicked."""
-    return Content.styled(label, Style.from_meta({"@click": f"press({action!r})"}))
+def link(word: str, action: str) -> Content:
+    """A word that does something when it, or a cell beside it, is clicked."""
+    return Content.styled(f" {word} ", Style.from_meta({"@click": f"press({action!r})"}))
 
 
 class Foot(Widget):
@@ -49,9 +49,9 @@ class Foot(Widget):
 
     def _versions(self) -> Content:
         at, count = self.version
-        before = link("<", "version(-1)") if at > 1 else Content.styled("<", MUTED)
-        after = link(">", "version(1)") if at < count else Content.styled(">", MUTED)
-        return Content.assemble(before, (f" {at}/{count} ", MUTED), after)
+        before = link("<", "version(-1)") if at > 1 else Content.styled(" < ", MUTED)
+        after = link(">", "version(1)") if at < count else Content.styled(" > ", MUTED)
+        return Content.assemble(before, (f"{at}/{count}", MUTED), after)
 
     def action_press(self, action: str) -> None:
         """A word was clicked."""

@@ -82,8 +82,9 @@ class Provenance(Widget):
         return self._woven
 
     def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
-        """Rows at this width."""
-        return len(self.woven(width).rows)
+        """Rows at this width; a line end at the very end makes none."""
+        rows = self.woven(width).rows
+        return max(1, len(rows) - (not rows[-1]))
 
     def render_line(self, y: int) -> Strip:
         """One row."""
@@ -96,7 +97,7 @@ class Provenance(Widget):
     def _drawn(self, token: int, text: str) -> tuple[str, str]:
         style = style_of(self._tokens[token], not self.app.no_color)
         if token == self.shown:
-            style = "bold underline" if style == CORRECTED_PLAIN else f"{style} reverse"
+            style = f"{style} bold underline" if style == CORRECTED_PLAIN else f"{style} reverse"
         return text, style
 
     # What is chosen

@@ -6,12 +6,11 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from app.attachments import split
+from app.attachments import plain_lines, split
 from app.cells import one_line
 from app.themes import MUTED
 from app.transcript import Entry
 from app.widgets.chat_message import ChatMessage
-from engine.detokenize import sanitize
 
 HEAD = 40
 """Lines of a message that are shown."""
@@ -21,7 +20,7 @@ CHIP = "$foreground on $panel"
 
 def head(text: str) -> Content:
     """The first lines of a text, and how many more there are."""
-    lines = sanitize(text).split("\n")
+    lines = plain_lines(text).split("\n")
     shown = Content("\n".join(lines[:HEAD]))
     if (more := len(lines) - HEAD) > 0:
         return shown + Content.styled(f"\n… and {more:,} more line{'' if more == 1 else 's'}", MUTED)

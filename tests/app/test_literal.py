@@ -65,7 +65,7 @@ async def test_markup_is_text_in_questions_answers_plans_and_notes() -> None:
     async with app.run_test(size=(160, 48)) as pilot:
         for text in MARKUP:
             screen = await say(pilot, app, engine, text)
-            assert str(screen.query(UserMessage).last().render()) == text
+            assert str(screen.query(UserMessage).last().said.render()) == text
             assert screen.query(AnswerMessage).last().query_one(Prose).source == text
             assert str(screen.query(Notice).last().render()) == text
             for widget in (UserMessage, Prose, Notice):

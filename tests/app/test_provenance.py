@@ -146,11 +146,10 @@ async def test_a_token_streams_into_colours_and_back_into_prose() -> None:
             await message.write(one.text, [one])
         await pilot.pause()
         assert message.query(Provenance)
-        assert str(message.query_one(".legend").render()) == (
-            "target 3 · lookup 1 · draft model 2 · in place of a refused draft 1"
-        )
+        assert str(message.query_one(".legend").render()) == ("target 3 · lookup 1 · draft model 2 · corrected 1")
         message.coloured = False
         await until(pilot, lambda: not message.query(Provenance))
+        await until(pilot, lambda: message.query_one(Passages).source == texts(SENTENCE[:6]))
         for one in SENTENCE[6:]:
             await message.write(one.text, [one])
         await until(pilot, lambda: message.query_one(Passages).source == TEXT)
@@ -163,6 +162,18 @@ async def test_a_token_streams_into_colours_and_back_into_prose() -> None:
         message.coloured = False
         await until(pilot, lambda: not message.query(ColouredAnswer))
         assert message.query_one(Passages).source == TEXT
+
+
+async def test_coloured_text_grows_with_its_tokens() -> None:
+    message = AnswerMessage(coloured=True)
+    app = MessageApp(message)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for one, height in zip([*SENTENCE[:9], token(" more\nand more")], [*[1] * 8, 2, 4], strict=True):
+            await message.write(one.text, [one])
+            await pilot.pause()
+            assert message.query_one(Provenance).size.height == height
+        drawn = "".join(text for text, _ in segments(message.query_one(Provenance)))
+        assert "".join(drawn.split()) == "Thequickbrowndogsatonthemat.moreandmore"
 
 
 async def test_tokens_of_a_stored_answer_are_asked_for_and_shown() -> None:
@@ -209,9 +220,7 @@ def test_origins_on_the_card_are_those_of_the_script() -> None:
     assert said[7][0] == "‘ mat’  early exit"
     assert said[8][0] == "‘.↵↵’  target"
     counts = counted(SENTENCE)
-    assert legend(counts, colours=True).plain == (
-        "target 6 · lookup 3 · draft model 2 · early exit 1 · in place of a refused draft 2"
-    )
+    assert legend(counts, colours=True).plain == ("target 6 · lookup 3 · draft model 2 · early exit 1 · corrected 2")
     assert sum(counts[origin] for origin in LETTERS) == len(SENTENCE)
 
 
