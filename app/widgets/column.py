@@ -42,7 +42,7 @@ class ColumnLayout(Layout):
             greedy=greedy,
         )
         for row, box in zip(ready, boxes, strict=True):
-            row.measured(size.width, int(box.height) + box.margin.height)
+            row.measured(size.width, int(box.height) + box.margin.height - row.lap)
         parent.laid_out(size.width)
         tops = parent.tops()
         return [

@@ -9,7 +9,8 @@ from app.widgets.answer import AnswerMessage
 from app.widgets.chat_message import ChatMessage
 from app.widgets.horizon import Horizon
 from app.widgets.notice import Notice, Tone
-from app.widgets.passages import SIDES, lines_taken
+from app.widgets.passages import SIDES
+from app.widgets.pieces import lines_taken
 from app.widgets.row import Row
 from app.widgets.user_message import HEAD, UserMessage
 

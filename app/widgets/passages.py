@@ -6,77 +6,46 @@ is written, so that a piece of text costs the same however long the answer is.
 """
 
 import asyncio
-from functools import cache
 
-from markdown_it import MarkdownIt
-from rich.cells import cell_len
 from textual.worker import Worker
 
 from app.widgets.column import Column
-from app.widgets.prose import Prose, plain
+from app.widgets.pieces import Piece, cut, is_long, is_long_block, lines_of, lines_taken
+from app.widgets.prose import Prose, ProseFence, code_blocks, plain
 from app.widgets.row import Row
 
-LINES = 40
-"""Lines of a passage beyond which the next block begins another one."""
-CHARACTERS = 4_000
-"""The same in characters."""
 SIDES = 5
 """Cells beside the text."""
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines with their ends, counted as the parser counts them."""
-    *whole, last = text.split("\n")
-    return [*(line + "\n" for line in whole), *([last] if last else [])]
-
-
-def lines_taken(text: str, width: int) -> int:
-    """About how many lines a text takes at a width in cells."""
-    room = max(1, width)
-    cells = len if text.isascii() else cell_len
-    return sum(1 + max(0, cells(line) - 1) // room for line in text.split("\n"))
-
-
-def is_long(text: str) -> bool:
-    """Whether a passage of this text is long enough."""
-    return len(text) > CHARACTERS or text.count("\n") > LINES
-
-
-@cache
-def block_parser() -> MarkdownIt:
-    """The parser without what goes on inside of blocks."""
-    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table"])
-    markdown.core.ruler.enableOnly(["normalize", "block"])
-    return markdown
-
-
-def cut(text: str) -> list[str]:
-    """The passages of a whole answer."""
-    if not is_long(text):
-        return [text]
-    lines = lines_of(text)
-    starts = [token.map[0] for token in block_parser().parse(text) if token.level == 0 and token.map]
-    pieces, begin = [], 0
-    for start in starts:
-        if start > begin and is_long("".join(lines[begin:start])):
-            pieces.append("".join(lines[begin:start]))
-            begin = start
-    return [*pieces, "".join(lines[begin:])]
 
 
 class Passage(Row):
     """A row that is a piece of Markdown."""
 
-    def __init__(self, text: str, *, open: bool = False) -> None:
+    def __init__(self, piece: Piece, *, open: bool = False) -> None:
         super().__init__(self._built, self._guessed, kept=open)
-        self.text = text
+        self.piece = piece
+
+    @property
+    def piece(self) -> Piece:
+        """What it shows."""
+        return self._piece
+
+    @piece.setter
+    def piece(self, piece: Piece) -> None:
+        self._piece = piece
+        self.lap = int(piece.divided)  # the blank line below a block is not below a part of one
+
+    @property
+    def source(self) -> str:
+        """The Markdown of its widget."""
+        return self.piece.lead + self.piece.text
 
     def _built(self) -> Prose:
         """One that is open gets its text by `append`, since Markdown that was set can't be appended to."""
-        return Prose(None if self.kept else self.text, streaming=self.kept)
+        return Prose(None if self.kept else self.source, streaming=self.kept)
 
     def _guessed(self, width: int) -> int:
-        return lines_taken(self.text.rstrip("\n"), width - SIDES) + 1
+        return lines_taken(self.piece.text.rstrip("\n"), width - SIDES) + 1 - self.lap
 
     @property
     def prose(self) -> Prose | None:
@@ -99,19 +68,21 @@ class Passages(Column):
     async def on_mount(self) -> None:
         """Show the beginning of what is still to grow."""
         last = self._last
-        if last.kept and last.prose is not None and last.text:
-            await last.prose.append(last.text)
+        if last.kept and last.prose is not None and last.source:
+            await last.prose.append(last.source)
 
     @property
     def source(self) -> str:
         """The text of all passages."""
-        return "".join(row.text for row in self.rows if isinstance(row, Passage))
+        return "".join(row.piece.text for row in self._passages)
+
+    @property
+    def _passages(self) -> list[Passage]:
+        return [row for row in self.rows if isinstance(row, Passage)]
 
     @property
     def _last(self) -> Passage:
-        last = self.rows[-1]
-        assert isinstance(last, Passage)
-        return last
+        return self._passages[-1]
 
     async def write(self, text: str) -> None:
         """Take in more text; it is shown as soon as what came before it is."""
@@ -132,29 +103,29 @@ class Passages(Column):
 
     async def _append(self, text: str) -> None:
         row = self._last
-        row.text += text
+        row.piece = row.piece._replace(text=row.piece.text + text)
         if row.prose is not None:
             await row.prose.append(text)
-            if is_long(row.text):
+            begun = len(lines_of(row.piece.lead))
+            if is_long_block(row.piece.text) or (is_long(row.piece.text) and row.prose._last_parsed_line > begun):
                 await self._part(row, row.prose)
 
     async def _part(self, row: Passage, prose: Prose) -> None:
-        """End a passage before the block that is open, which begins the next one."""
-        lines = lines_of(row.text)
-        start = prose._last_parsed_line
-        if not 0 < start < len(lines):
+        """End a passage where it can be ended; what is open goes on in the next one."""
+        first, *more = cut(row.piece.text, row.piece.lead)
+        if not more:
             return
-        row.kept = False
-        row.text, *more = cut("".join(lines[:start]))
-        following = Passage("".join(lines[start:]), open=True)
+        row.piece, row.kept = first, False
+        *whole, last = more
+        following = Passage(last, open=True)
         with self.app.batch_update():
             prose.streaming = False
-            await prose.update(row.text)
-            for piece in more:
+            await prose.update(row.source)
+            for piece in whole:
                 await self.put(Passage(piece))
             await self.put(following)
             if following.prose is not None:
-                await following.prose.append(following.text)
+                await following.prose.append(following.source)
             await self.fill()
 
     async def finish(self, text: str) -> None:
@@ -163,18 +134,23 @@ class Passages(Column):
         self._news.set()
         if self._writer is not None:
             await self._writer.wait()
-        rest, stay = plain(text), list[Row]()
-        for row in self.rows[:-1]:
-            assert isinstance(row, Passage)
-            if not rest.startswith(row.text):
+        rest, stay, lead, last = plain(text), list[Row](), "", self._last
+        for row in self._passages:
+            lead = row.piece.lead
+            if row is last or not rest.startswith(row.piece.text):
                 break
-            rest = rest[len(row.text) :]
+            rest = rest[len(row.piece.text) :]
             stay.append(row)
-        last = self._last
-        last.text, *more = cut(rest)
+        last.piece, *more = cut(rest, lead)
         last.kept = False
         if last.prose is not None:
             last.prose.streaming = False
-            await last.prose.update(last.text)
+            await last.prose.update(last.source)
         await self.exchange([*stay, last, *(Passage(piece) for piece in more)])
         await self.fill()
+
+    def on_prose_fence_copy_wanted(self, event: ProseFence.CopyWanted) -> None:
+        """Of code that is divided, all of it is copied."""
+        blocks = code_blocks(self.source)
+        if event.code not in blocks:
+            event.code = next((block for block in blocks if event.code in block), event.code)

@@ -19,6 +19,8 @@ class Row:
         """Lines that the row may take at a width in cells, margins included."""
         self.kept = kept
         """Whether it is a widget wherever the view is."""
+        self.lap = 0
+        """Lines at its end that the next row covers."""
         self.widget: Widget | None = None
         self.ready = False
         """Whether the widget is mounted whole; until then the row keeps the room it had."""

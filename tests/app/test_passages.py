@@ -1,17 +1,16 @@
-"""Long answers: cut where blocks end, the same text whatever the pieces, and no dearer the longer they are."""
+"""Long answers: the same text whatever the pieces it comes in, and no dearer the longer they are."""
 
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from app.transcript import Entry
 from app.widgets import prose
 from app.widgets.conversation import Conversation
-from app.widgets.passages import CHARACTERS, LINES, Passage, Passages, cut, lines_of, lines_taken
-from app.widgets.prose import Prose, parser
+from app.widgets.passages import Passage, Passages
+from app.widgets.pieces import BLOCK_LINES
+from app.widgets.prose import Prose, ProseFence
 from app.widgets.row import Row
 from tests.app.fakes_conversation import ConversationApp, settled
 from tests.fakes_client import answer
@@ -24,32 +23,6 @@ BLOCKS = [
     "| a |\n|---|\n| 1 |\n\n",
     "1. x\n\n   y\n2. z\n\nend\n\n",
 ]
-texts = st.lists(st.sampled_from(BLOCKS), max_size=40).map("".join)
-
-
-def kinds(text: str) -> list[tuple[str, str]]:
-    """The blocks that the parser sees, outermost and innermost."""
-    return [(token.type, token.content) for token in parser().parse(text)]
-
-
-@given(texts)
-def test_a_text_is_cut_between_its_blocks(text: str) -> None:
-    pieces = cut(text)
-    assert "".join(pieces) == text
-    assert [kind for piece in pieces for kind in kinds(piece)] == kinds(text)
-    assert all(piece.count("\n") <= LINES + 8 for piece in pieces)
-
-
-@given(st.text(alphabet="ab\n `#-", max_size=60))
-def test_lines_are_counted_as_the_parser_counts_them(text: str) -> None:
-    assert "".join(lines_of(text)) == text
-    assert all(line.count("\n") <= 1 for line in lines_of(text))
-
-
-def test_a_guess_counts_cells() -> None:
-    assert lines_taken("x" * 30, 10) == 3
-    assert lines_taken("漢" * 30, 10) == 6
-    assert lines_taken("a\n\nb", 0) == 3
 
 
 class Host(App[None]):
@@ -177,7 +150,39 @@ async def test_a_reader_within_a_long_answer_stays_there_while_its_passages_come
                     assert block.region.y == line + 9
 
 
-def test_a_passage_is_long_by_lines_or_by_characters() -> None:
-    assert len(cut("a\n\n" * LINES)) > 1
-    assert len(cut(("x" * CHARACTERS + "\n\n") * 3)) == 3
-    assert cut("a\n\n" * 3) == ["a\n\n" * 3]
+CODE = "```python\n" + "".join(f"value_{number} = {number}\n" for number in range(3 * BLOCK_LINES - 9)) + "```\n\nend"
+LIST = "".join(f"{number}. item\n" for number in range(1, 3 * BLOCK_LINES)) + "\nend"
+
+
+@pytest.mark.parametrize("text", [CODE, LIST], ids=["code", "list"])
+async def test_a_block_without_end_is_shown_in_parts_without_a_gap(text: str) -> None:
+    app = Host(Passages(streaming=True))
+    async with app.run_test(size=(80, 24)) as pilot:
+        for at in range(0, len(text), 900):
+            await app.passages.write(text[at : at + 900])
+            await pilot.pause()
+        await app.passages.finish(text)
+        await settled(pilot)
+        assert app.passages.source == text
+        rows = [row for row in app.passages.rows if isinstance(row, Passage)]
+        assert len(rows) >= 3
+        assert all(len(row.source) < len(text) / 2 for row in rows)
+        regions = [row.prose.region for row in rows if row.prose is not None]
+        assert [region.y for region in regions[1:]] == [
+            region.bottom - row.lap for row, region in zip(rows, regions[:-1], strict=False)
+        ]
+        assert [row.lap for row in rows] == [1, 1, 0, 0]
+
+
+async def test_of_code_shown_in_parts_all_is_copied() -> None:
+    app = Host(Passages(CODE + "\n\n```\nx\n```"))
+    async with app.run_test() as pilot:
+        await settled(pilot)
+        *parts, short = app.query(ProseFence)
+        copied = []
+        for fence in (*parts, short):
+            wanted = ProseFence.CopyWanted(fence.code)
+            app.passages.on_prose_fence_copy_wanted(wanted)
+            copied.append(wanted.code)
+        assert len(parts) == 3
+        assert copied == [CODE.split("\n", 1)[1].split("```")[0].rstrip()] * 3 + ["x"]
