@@ -135,3 +135,25 @@ async def test_what_the_cursor_is_on_is_in_sight_whole() -> None:
         await pilot.press("end")
         await pilot.pause()
         assert list.scroll_offset.y == 19 - 4
+
+
+@dataclass(frozen=True)
+class Wrapped(Row):
+    @property
+    def key(self) -> str:
+        return "wrapped"
+
+    def draw(self, width: int) -> Sequence[Content]:
+        return Content("word " * 20).wrap(width)
+
+
+async def test_in_another_width_lines_belong_to_the_rows_that_have_them_now() -> None:
+    app = Host()
+    async with app.run_test(size=(103, 20)) as pilot:
+        list = await shown(pilot, Wrapped(), Line("after"))
+        assert list.line_of("after") == 1
+        await pilot.resize_terminal(23, 20)
+        await pilot.pause()
+        assert list.line_of("after") == 5
+        await pilot.click(list, offset=(3, 5))
+        assert app.chosen == ["after"]
