@@ -62,6 +62,12 @@ class Chat:
         """Other settings hold from the next answer on."""
         self.settings = settings
 
+    def forget(self, conversation: int) -> None:
+        """Remove what was read of a conversation that is deleted."""
+        if self._held == conversation:
+            self._held = None
+        self._caches.remove([conversation])
+
     def clean_up(self) -> None:
         """Erase what was deleted before this run, and what was read of it; it may take a second, so in a thread."""
         self._caches.remove(self.store.purge())

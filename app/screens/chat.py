@@ -257,6 +257,7 @@ class ChatScreen(AnsweringScreen):
         """An answer of a conversation that is deleted is given up with it."""
         if self.chat.writing is not None and self.chat.writing.conversation == event.conversation:
             await self.give_up()
+        self.chat.forget(event.conversation)
         if self.chat.branch.id == event.conversation:
             await self.open(None)
 
