@@ -149,7 +149,7 @@ class Sidebar(Vertical):
         self.call_after_refresh(self.reload)
 
     def toggle(self) -> None:
-        """Fold it, or open it; this holds until it is called again, but where it covers the chat until a choice."""
+        """Fold it, or open it; this holds until it is called again, but in a narrow window until a choice."""
         shown = bool(self.display)
         self.set_class(shown, "-folded")
         self.set_class(not shown, "-open")
@@ -193,8 +193,10 @@ class Sidebar(Vertical):
         await asyncio.sleep(settle_s)
         with self._saying_what_fails():
             self._hits = await asyncio.to_thread(self._store.search, text, HITS)
-            self._searched = text
+            again, self._searched = text == self._searched, text
             self._draw()
+            if not again:
+                self.rows.action_edge(-1)
 
     def _draw(self) -> None:
         if self._hits is None:

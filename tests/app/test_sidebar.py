@@ -448,7 +448,7 @@ async def test_every_button_does_what_its_key_does(told: Told, name: str) -> Non
 # Widths and scripts
 
 
-async def test_below_a_hundred_columns_it_is_folded_and_opens_over_the_page(told: Told) -> None:
+async def test_below_a_hundred_columns_it_is_folded_and_opens_until_a_choice(told: Told) -> None:
     id = told.said("One")
     app = Host(told.store)
     async with app.run_test(size=(99, 30)) as pilot:
@@ -460,7 +460,7 @@ async def test_below_a_hundred_columns_it_is_folded_and_opens_over_the_page(told
         await pilot.pause()
         assert app.bar.display
         assert app.focused is app.bar.rows
-        assert page.region.width == 99
+        assert page.region.width == 99 - app.bar.region.width
         await pilot.press("enter")
         await until(pilot, lambda: app.said == [Sidebar.ConversationChosen(id)])
         assert not app.bar.display
@@ -474,6 +474,34 @@ async def test_below_a_hundred_columns_it_is_folded_and_opens_over_the_page(told
         await pilot.press("ctrl+o")
         await pilot.pause()
         assert app.bar.display
+
+
+async def test_wide_letters_are_whole_in_a_narrow_window(told: Told) -> None:
+    """What lies over something else is cut where that begins, in the middle of a letter if need be."""
+    told.said("日本語の題名")
+    app = Host(told.store)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot, app)
+        app.screen.query_one("#page").styles.margin = (0, 2)
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert any("日本語の題名" in line for line in screen_lines(pilot))
+
+
+async def test_a_new_search_begins_at_its_first_hit(told: Told) -> None:
+    ids = [told.said(f"needle {n}", n * HOUR) for n in range(9)]
+    app = Host(told.store)
+    async with app.run_test(size=(120, 12)) as pilot:
+        await ready(pilot, app)
+        app.bar.opened = ids[-1]
+        await search(pilot, app, "needle")
+        assert app.bar.rows.cursor == 1
+        assert app.bar.rows.scroll_offset.y == 0
+        await pilot.press("down", "end")
+        app.bar.reload()
+        for _ in range(5):
+            await pilot.pause()
+        assert app.bar.rows.cursor == len(app.bar.rows.rows) - 1
 
 
 async def test_search_opens_what_is_folded(told: Told) -> None:
