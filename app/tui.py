@@ -19,7 +19,7 @@ from textual.binding import Binding
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
-from app import layers, paths, themes
+from app import garbage, layers, paths, themes
 from app.caches import Caches, conversations_dir
 from app.clipboard import clean, inside_tmux, tell_tmux
 from app.errors import UsageError
@@ -83,8 +83,9 @@ class ChatApp(App[None]):
         return self._chat
 
     def on_mount(self) -> None:
-        """Let the signals that end a terminal end the window properly."""
+        """Let the signals that end a terminal end the window properly; once it is drawn, collect garbage seldom."""
         if not self.is_headless:
+            self.call_after_refresh(garbage.settle)
             loop = asyncio.get_running_loop()
             for name in ("SIGTERM", "SIGHUP"):
                 with suppress(AttributeError, ValueError):
@@ -94,10 +95,14 @@ class ChatApp(App[None]):
 
     def _told_to_end(self, loop: asyncio.AbstractEventLoop) -> None:
         """Quit; a terminal that takes no more can block the loop or the farewell for ever, so that has an end."""
+        self._end_at_last()
+        loop.call_soon_threadsafe(self._leave)
+
+    @staticmethod
+    def _end_at_last() -> None:
         last_resort = threading.Timer(LAST_RESORT_S, os._exit, [0])
         last_resort.daemon = True
         last_resort.start()
-        loop.call_soon_threadsafe(self._leave)
 
     def _leave(self) -> None:
         self.run_worker(self.action_quit(), exit_on_error=False)
@@ -127,15 +132,19 @@ class ChatApp(App[None]):
     async def _chosen(self, event: ModelsScreen.PairChosen) -> None:
         """Run this pair from now on."""
         if self._chat is not None:
-            self.pop_screen()
+            self._leave_models()
             await self._chat.load(event.config)
 
     @on(ModelsScreen.UnloadWanted)
     async def _unload(self) -> None:
         """Give the memory of the models back."""
         if self._chat is not None:
-            self.pop_screen()
+            self._leave_models()
             await self._chat.unload()
+
+    def _leave_models(self) -> None:
+        if isinstance(self.screen, ModelsScreen):  # it may have been left meanwhile
+            self.pop_screen()
 
     def action_help(self) -> None:
         """Show what there is to know."""
@@ -144,6 +153,8 @@ class ChatApp(App[None]):
 
     async def action_quit(self) -> None:
         """End the engine, whatever it does, and leave."""
+        if not self.is_headless:
+            self._end_at_last()
         if self._chat is not None:
             await self._chat.close()
         self._store.close()
@@ -181,13 +192,22 @@ def run(settings: Settings) -> int:
     """Open the window and return its exit code; what cannot even be opened raises an error with one line."""
     if not sys.__stderr__ or not sys.__stderr__.isatty():
         raise UsageError("the window is drawn on the standard error stream, which is no terminal: do not redirect it")
+    app = ChatApp(setup_of(settings))
+    app.run()
+    if app.failure is not None:
+        raise app.failure
+    return app.return_code or 0
+
+
+def setup_of(settings: Settings) -> Setup:
+    """What the window of this user needs; the conversations are opened here."""
     from app.config_file import save
 
     keymap, key_faults = read_keys(paths.config_dir() / "keys.toml")
     own_themes, theme_faults = read_all(paths.config_dir() / "themes")
     keeps = settings.history is not False
     store, store_fault = open_any(paths.conversations_file() if keeps else None)
-    setup = Setup(
+    return Setup(
         shelf=ModelShelf(settings),
         log=paths.log_dir() / "engine.log",
         crash_log=paths.log_dir() / "window.log",
@@ -200,11 +220,6 @@ def run(settings: Settings) -> int:
         themes=tuple(own_themes),
         faults=tuple(filter(None, (*key_faults, *theme_faults, store_fault))),
     )
-    app = ChatApp(setup)
-    app.run()
-    if app.failure is not None:
-        raise app.failure
-    return app.return_code or 0
 
 
 def lower_priority(by: int = 7) -> None:

@@ -7,15 +7,28 @@ is written, so that a piece of text costs the same however long the answer is.
 
 import asyncio
 
+from textual.widgets._markdown import MarkdownBlock
 from textual.worker import Worker
 
 from app.widgets.column import Column
-from app.widgets.pieces import Piece, cut, is_long, is_long_block, lines_of, lines_taken
-from app.widgets.prose import Prose, ProseFence, code_blocks, plain
+from app.widgets.pieces import Piece, block_parser, cut, is_long, is_long_block, lines_of, lines_taken
+from app.widgets.prose import STREAMED_CODE, Prose, ProseFence, code_blocks, plain
 from app.widgets.row import Row
 
 SIDES = 5
 """Cells beside the text."""
+
+
+async def shorten(prose: Prose, text: str) -> None:
+    """Show the first blocks alone, which make up this text; all anew where a block is divided or lacks its colours."""
+    count = sum(token.level == 0 and token.nesting >= 0 for token in block_parser().parse(text))
+    blocks = [child for child in prose.children if isinstance(child, MarkdownBlock)]
+    plain_code = any(isinstance(block, ProseFence) and len(block.code) > STREAMED_CODE for block in blocks)
+    if plain_code or len(blocks) <= count:
+        await prose.update(text)
+    else:
+        prose._markdown = text
+        await prose.remove_children(blocks[count:])
 
 
 class Passage(Row):
@@ -120,7 +133,7 @@ class Passages(Column):
         following = Passage(last, open=True)
         with self.app.batch_update():
             prose.streaming = False
-            await prose.update(row.source)
+            await shorten(prose, row.source)
             for piece in whole:
                 await self.put(Passage(piece))
             await self.put(following)
