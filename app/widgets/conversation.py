@@ -6,6 +6,7 @@ changes above or below.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -124,16 +125,14 @@ class Conversation(VerticalScroll):
             await self._show_horizon()
             await self._look()
 
-    async def add(self, entry: Entry) -> None:
-        """Append a message and go to the end."""
-        self.anchor()
-        await self._append(MessageRow(entry, self._shape))
+    async def add(self, entry: Entry, *, follow: bool = True) -> None:
+        """Append a message, and go to the end or stay where the reader is."""
+        await self._append(MessageRow(entry, self._shape), follow=follow)
 
-    async def begin(self) -> None:
-        """Open the answer that `write` goes to, and go to the end."""
+    async def begin(self, *, follow: bool = True) -> None:
+        """Open the answer that `write` goes to, and go to the end or stay where the reader is."""
         self._open = MessageRow(None, self._shape)
-        self.anchor()
-        await self._append(self._open)
+        await self._append(self._open, follow=follow)
 
     async def write(self, text: str, trace: Sequence[TokenTrace] = ()) -> None:
         """Append text to the open answer, and where each token of it came from."""
@@ -144,7 +143,7 @@ class Conversation(VerticalScroll):
         """Close the open answer with the entry that it became."""
         row, answer, self._open = self._open, self.answer, None
         if row is None:
-            await self._append(MessageRow(entry, self._shape))
+            await self._append(MessageRow(entry, self._shape), follow=False)
         else:
             row.entry = entry
             row.kept = self.chosen is not None and self._messages[self.chosen] is row
@@ -154,7 +153,7 @@ class Conversation(VerticalScroll):
 
     async def notice(self, text: str, tone: Tone = "note") -> None:
         """Say something of the program's own after the last message."""
-        await self._append(NoticeRow(text, tone))
+        await self._append(NoticeRow(text, tone), follow=False)
 
     async def notes(self, notes: Iterable[str]) -> None:
         """Say each of these that this conversation has not been told yet."""
@@ -163,7 +162,9 @@ class Conversation(VerticalScroll):
                 self._told.add(note)
                 await self.notice(note)
 
-    async def _append(self, row: Row) -> None:
+    async def _append(self, row: Row, *, follow: bool) -> None:
+        if follow:
+            self.anchor()
         await self._welcome(False)
         await self._page.put(row)
         await self._look()
@@ -248,8 +249,14 @@ class Conversation(VerticalScroll):
     # The message cursor
 
     def browse(self) -> None:
-        """Bring the focus here, and the cursor to the last message in view."""
-        self.focus(scroll_visible=False)
+        """Bring the focus to the message under the cursor, or to the last one in view."""
+        messages, tops, bottom = self._messages, self._page.tops(), round(self.scroll_y) + self._height
+        if self.chosen is None and messages:
+            self.chosen = max((at for at, row in enumerate(messages) if tops[row] < bottom), default=0)
+        if self.chosen is None:
+            self.focus(scroll_visible=False)
+        else:
+            self._point(focus=True)
 
     def reveal(self, index: int) -> None:
         """Bring a message to the top of the view, and the cursor to it; the focus stays where it is."""
@@ -258,12 +265,9 @@ class Conversation(VerticalScroll):
         self._go(self._page.tops()[row])
 
     def on_focus(self) -> None:
-        """Begin with the last message in view."""
-        if self.chosen is None and (messages := self._messages):
-            tops, bottom = self._page.tops(), round(self.scroll_y) + self._height
-            self.chosen = max((at for at, row in enumerate(messages) if tops[row] < bottom), default=0)
-        else:
-            self._point()
+        """Go on to a message."""
+        if self._messages:
+            self.browse()
 
     def on_descendant_blur(self) -> None:
         """Without the focus there is no cursor; a terminal that is left for a while keeps it."""
@@ -310,7 +314,7 @@ class Conversation(VerticalScroll):
             self._mark(messages[before], chosen=False)
         if now is not None:
             self._mark(messages[now], chosen=True)
-            self._point()
+            self._point(focus=self.has_focus_within)
         # once the cursor is there, one Tab leaves and does not come back here first
         self.can_focus = now is None
         self.post_message(self.MessageChosen(now))
@@ -320,17 +324,17 @@ class Conversation(VerticalScroll):
         if row.message is not None:
             row.message.chosen = chosen
 
-    def _point(self) -> None:
-        self.run_worker(self._pointed(), group="cursor", exclusive=True)
+    def _point(self, *, focus: bool) -> None:
+        self.run_worker(partial(self._pointed, focus), group="cursor", exclusive=True)
 
-    async def _pointed(self) -> None:
-        """Mount the message under the cursor, and give it the focus where that is here."""
+    async def _pointed(self, focus: bool) -> None:
+        """Mount the message under the cursor, mark it, and give it the focus."""
         await self._page.fill()
         if self.chosen is None:
             return
         row = self._messages[self.chosen]
         self._mark(row, chosen=True)
-        if row.message is not None and self.has_focus_within:
+        if row.message is not None and focus:
             self.screen.set_focus(row.message, scroll_visible=False)
 
     # How answers are shown

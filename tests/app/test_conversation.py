@@ -202,6 +202,23 @@ async def test_a_resize_keeps_the_message_that_is_read() -> None:
             assert not conversation.following
 
 
+async def test_a_message_that_waited_does_not_take_the_reader_to_the_end() -> None:
+    app = ConversationApp()
+    async with app.run_test(size=SMALL) as pilot:
+        conversation = app.conversation
+        await conversation.show(talk(20))
+        await settled(pilot)
+        await scrolled(pilot, conversation, 10)
+        read = in_view(conversation)[0]
+        line = read.region.y
+        await conversation.add(Entry("user", "waited"), follow=False)
+        await conversation.begin(follow=False)
+        await conversation.write("text\n\n" * 9)
+        await settled(pilot)
+        assert read.region.y == line
+        assert not conversation.following
+
+
 async def test_an_empty_conversation_shows_the_welcome_until_something_is_said() -> None:
     app = ConversationApp()
     async with app.run_test() as pilot:
@@ -376,6 +393,9 @@ async def test_a_found_message_is_revealed_and_the_focus_stays() -> None:
             assert marked.region.y == conversation.content_region.y
             assert isinstance(app.focused, Input)
             assert not conversation.following
+        conversation.browse()
+        await settled(pilot)
+        assert app.focused is marked
 
 
 async def test_a_message_with_the_selection_stays_mounted() -> None:
