@@ -9,10 +9,10 @@ PULL   := PACELINE_HOME=$(MODELS) $(BIN)/paceline models pull
 TINY   := $(MODELS)/data/models/smollm2-135m-q4_1.gguf
 TARGET := $(MODELS)/data/models/qwen2.5-coder-1.5b-q4_k_m.gguf
 DRAFT  := $(MODELS)/data/models/qwen2.5-coder-0.5b-q4_k_m.gguf
-BENCHES := $(filter-out %/common.py %/prompts.py %/against_llamacpp.py,$(wildcard tests/bench/*.py))
+BENCHES := $(filter-out %/common.py %/prompts.py %/against_llamacpp.py %/pictures.py %/window_toy.py %/terminal.py,$(wildcard tests/bench/*.py))
 TEST_ENV := PACELINE_TEST_TINY=$(TINY) PACELINE_TEST_TARGET=$(TARGET) PACELINE_TEST_DRAFT=$(DRAFT)
 
-.PHONY: chat demo test test-pair check format snapshots bench clean
+.PHONY: chat demo test test-pair check format snapshots screenshots bench clean
 
 chat: $(VENV)/.installed            ## install, then open the chat
 	$(BIN)/paceline
@@ -38,7 +38,9 @@ format: $(VENV)/.installed-dev      ## put the code into shape
 
 snapshots: $(VENV)/.installed-dev   ## take the pictures of the window anew
 	$(BIN)/pytest -q tests/app -k snapshot --snapshot-update
-	cp 'tests/app/__snapshots__/test_snapshots/test_snapshot_finished[size0].svg' assets/chat.svg
+
+screenshots: $(VENV)/.installed-dev $(TARGET) $(DRAFT)    ## the pictures and the recording in assets/, from a real run of the coder pair
+	$(TEST_ENV) $(BIN)/python tests/bench/pictures.py
 
 bench: $(VENV)/.installed-dev $(TINY) $(TARGET) $(DRAFT)    ## the figures of BENCHMARKS.md that a script makes; hours on two cores
 	PACELINE_HOME=$(MODELS) $(BIN)/paceline bench --pair coder

@@ -4,13 +4,14 @@ One invariant: `split(joined(text, files), names)` gives back the text and the f
 longer than any run of its sign inside.
 """
 
+import json
 import os
 import re
 import shlex
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +22,8 @@ from engine.detokenize import sanitize
 
 MAX_BYTES = 512 * 1024
 """The largest file that is attached; more than any context of today's small models holds."""
+KEPT = "paceline draft with files: "
+"""What a draft that has files begins with where it is kept."""
 MAX_DROP = 8192
 """The longest text that can be a drop of files."""
 KIND = re.compile(r"[A-Za-z0-9+#_-]{1,16}")
@@ -63,6 +66,24 @@ class Draft:
     def names(self) -> tuple[str, ...]:
         """The names of its files."""
         return tuple(file.name for file in self.files)
+
+
+def as_kept(draft: Draft) -> str:
+    """A draft as one text that `of_kept` reads: itself where it has no files."""
+    if not draft.files:
+        return draft.text
+    return KEPT + json.dumps({"text": draft.text, "files": [asdict(file) for file in draft.files]})
+
+
+def of_kept(text: str) -> Draft:
+    """The draft that was kept as this text."""
+    if not text.startswith(KEPT):
+        return Draft(text)
+    try:
+        said = json.loads(text.removeprefix(KEPT))
+        return Draft(str(said["text"]), tuple(Attachment(**file) for file in said["files"]))
+    except (ValueError, TypeError, KeyError):  # somebody typed that
+        return Draft(text)
 
 
 def joined(text: str, files: Sequence[Attachment]) -> str:

@@ -4,16 +4,15 @@ One invariant: it is in the store before it is anywhere else, so a conversation 
 is the same.  Nothing is kept of a conversation in which nothing was said.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+from contextlib import suppress
 
 from app.attachments import Draft
+from app.errors import StoreError
 from app.options import Options
 from app.store.growing import Growing
 from app.store.records import Conversation, Node
 from app.store.store import Store
 from app.transcript import Entry
-from app.writing import Writing
 from engine.config import Message
 
 
@@ -23,12 +22,12 @@ class Branch:
     All that changes it raises StoreError, and has then changed nothing.
     """
 
-    def __init__(self, store: Store, conversation: Conversation | None = None, options: Options | None = None) -> None:
+    def __init__(self, store: Store, conversation: Conversation | None = None) -> None:
         self._store = store
         self.id = conversation.id if conversation else None
         """Its number in the store; None while nothing was said."""
         self.system = conversation.system if conversation else ""
-        self.options = Options.of_json(conversation.options) if conversation else options or Options()
+        self.options = Options.of_json(conversation.options) if conversation else Options()
         self._path: list[Node] = list(conversation.path) if conversation else []
 
     @property
@@ -45,12 +44,9 @@ class Branch:
         """Its messages as the engine wants them."""
         return tuple(entry.message() for entry in self.entries)
 
-    def index(self, entry: int) -> int:
-        """Where the message of this number stands; KeyError where it is not on this branch."""
-        for at, node in enumerate(self._path):
-            if node.id == entry:
-                return at
-        raise KeyError(entry)
+    def index(self, entry: int | None) -> int | None:
+        """Where the message of this number stands; None where it is not on this branch (any longer)."""
+        return next((at for at, node in enumerate(self._path) if node.id == entry), None)
 
     def say(self, draft: Draft) -> Entry:
         """Put a message of the user's at its end."""
@@ -58,14 +54,12 @@ class Branch:
             self.id = self._store.create(self.system, self.options.said())
         entry = Entry("user", draft.message, attachments=draft.names)
         self._path.append(self._store.add(self.id, self._tip, entry))
-        self._store.remember_input(draft.text, self.id)
+        with suppress(StoreError):  # the message is kept; that the arrow keys bring it back is not worth an error
+            self._store.remember_input(draft.text, self.id)
         return self._path[-1].entry
 
     def cut(self, length: int) -> None:
-        """Go on behind its first `length` messages; those after them stay in the store, as another branch.
-
-        A number below 0 is how many of the last ones go.
-        """
+        """Go on behind its first `length` messages; those after them stay in the store, as another branch."""
         del self._path[length:]
 
     def take(self, entry: int, step: int) -> bool:
@@ -89,14 +83,15 @@ class Branch:
             self._store.set_options(self.id, options.said())
         self.system, self.options = system, options
 
-    def write(self, *, go_on: bool = False, clock: Callable[[], float] | None = None) -> Writing:
-        """An answer begins behind the last message, or the last one goes on."""
+    def grow(self, begun: Node | None = None) -> Growing:
+        """An answer below the last message, or one that goes on."""
         assert self.id is not None
-        begun = self._path[-1] if go_on else None
-        timed = {} if clock is None else {"clock": clock}
-        growing = Growing(self._store, self.id, None if begun else self._tip, begun, **timed)
-        earlier = replace(begun.entry, trace=self._store.trace(begun.id)) if begun else None
-        return Writing(self.id, growing, earlier)
+        return Growing(self._store, self.id, None if begun else self._tip, begun)
+
+    @property
+    def last(self) -> Node | None:
+        """Its last message as the store has it."""
+        return self._path[-1] if self._path else None
 
     @property
     def _tip(self) -> int | None:

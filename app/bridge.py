@@ -21,7 +21,7 @@ from engine.errors import EngineError, HostDied
 from engine.events import AnswerEvent, Finished, Kept, Loaded, Loading, Reading, Resumed, Round, TokenTrace
 from engine.stats import Answer
 
-CLOSE_S = 1.9
+CLOSE_S = 1.2
 """Longest wait for the engine when the window closes; it kills its process a little before."""
 
 
@@ -44,8 +44,8 @@ class Client(Protocol):
         """Draft otherwise from the next round on."""
         ...
 
-    async def keep(self, folder: Path) -> Kept:
-        """Write the caches to a folder."""
+    async def keep(self, folder: Path, most: int | None = None) -> Kept:
+        """Write the caches to a folder, unless they take more bytes than `most`."""
         ...
 
     async def resume(self, folder: Path) -> Resumed:
@@ -133,18 +133,21 @@ class Bridge:
 
         error: HostDied
 
-    def __init__(self, pump: MessagePump, start: Starter, log: Path, pace: Pace) -> None:
+    def __init__(self, pump: MessagePump, start: Starter, log: Path, pace: Pace, meter: Meter | None = None) -> None:
         self._pump, self._start, self._log, self._pace = pump, start, log, pace
         self._client: Client | None = None
-        self.meter = Meter()
+        self.meter = meter or Meter()
         """The figures of all that this window's engines answered."""
         self._text: list[str] = []
         self._trace: list[TokenTrace] = []
         self._due: asyncio.TimerHandle | None = None
         self._last = float("-inf")
+        self._closing: asyncio.Task[None] | None = None
 
     async def load(self, config: EngineConfig) -> None:
         """Load a pair, starting the engine first where there is none."""
+        if self._closing is not None:
+            await asyncio.wait({self._closing})  # two engines at once would need the memory twice
         try:
             if self._client is None:
                 self._client = await self._start(self._log)
@@ -225,11 +228,11 @@ class Bridge:
         """Whether there is an engine."""
         return self._client is not None
 
-    async def keep(self, folder: Path) -> None:
+    async def keep(self, folder: Path, most: int) -> None:
         """Write the caches of the conversation that the engine holds to its folder; what fails is read again later."""
         if self._client is not None:
             with suppress(EngineError):
-                await self._client.keep(folder)
+                await self._client.keep(folder, most)
 
     async def resume(self, folder: Path) -> Resumed | None:
         """Have the engine hold the conversation of this folder; None where there is no engine, or it failed."""
@@ -258,8 +261,13 @@ class Bridge:
         """End the engine; returns within `CLOSE_S` whatever it is doing."""
         client, self._client = self._client, None
         if client is not None:
-            with suppress(EngineError, TimeoutError):
-                await asyncio.wait_for(client.close(), CLOSE_S)
+            self._closing = asyncio.create_task(self._end(client))
+            await asyncio.wait({self._closing})
+
+    @staticmethod
+    async def _end(client: Client) -> None:
+        with suppress(EngineError, TimeoutError):
+            await asyncio.wait_for(client.close(), CLOSE_S)
 
     async def _fail(self, error: EngineError) -> None:
         if isinstance(error, HostDied):

@@ -25,11 +25,11 @@ class Caches:
 
     def __init__(self, root: Path | None, budget: int = BUDGET) -> None:
         """`root` None: nothing is kept, as where history is off."""
-        self._root, self._budget = root, budget
+        self._root, self.budget = root, budget
 
     def folder(self, conversation: int) -> Path | None:
         """Where the engine keeps what it has read of a conversation, be it there yet or not; None: nowhere."""
-        return None if self._root is None or self._budget <= 0 else self._root / str(conversation)
+        return None if self._root is None or self.budget <= 0 else self._root / str(conversation)
 
     def used(self, conversation: int) -> None:
         """It has been written or read: it is the last to leave.  Those for which there is no room leave now."""
@@ -42,7 +42,7 @@ class Caches:
         """Go from the one used last to the oldest, and remove each that does not fit beside those that stay."""
         taken = 0
         for folder in sorted(self._folders(), key=_used, reverse=True):
-            if taken + (size := _size(folder)) > self._budget:
+            if taken + (size := _size(folder)) > self.budget:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 taken += size

@@ -1,13 +1,12 @@
 """The conversation in use, the answer being written, and the engine that writes it: the chat without its looks.
 
-Two invariants.  An answer belongs to the conversation that it was asked in, whichever is looked at.  The engine's
-caches hold one conversation; before they go over to another, what they have read is kept on the disk.
+Two invariants.  An answer belongs to the branch that it was asked on, whichever is looked at.  The engine's caches hold
+one conversation; before they go over to another, what they have read is kept on the disk, under its own number.
 """
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as altered
 
@@ -24,8 +23,18 @@ from engine.config import Message, Request, Speculation
 from engine.events import TokenTrace
 from engine.stats import Answer
 
-KEEP_S = 1.0
+KEEP_S = 0.7
 """Longest wait for the caches to be written when the window closes."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer that is wanted: to the last message of a branch, or the rest of the last one."""
+
+    branch: Branch
+    go_on: bool = False
+    once: Options | None = None
+    """Settings for it alone."""
 
 
 class Chat:
@@ -34,37 +43,42 @@ class Chat:
     def __init__(self, store: Store, bridge: Bridge, caches: Caches, settings: Settings) -> None:
         self.store, self.bridge, self._caches = store, bridge, caches
         self.settings = settings
-        self.speculation = settings.speculation
-        """How the next round drafts, in every conversation."""
+        self._mode = settings.speculation
+        """How rounds are drafted in conversations that do not say so themselves."""
         self.branch = Branch(store)
+        """The one that is looked at."""
         self.writing: Writing | None = None
         """The answer in hand; None where there is none."""
-        self._ended: Writing | None = None
+        self._ended: tuple[Writing, Entry] | None = None
         """The one that has just ended, and is not kept yet."""
-        self._held: int | None = None
-        """The conversation that the engine's caches hold."""
+        self._held: Branch | None = None
+        """The one that the engine's caches hold."""
+        self._moving = asyncio.Lock()
+        """Held while they go over from one to another."""
 
     @property
     def shows_writing(self) -> bool:
-        """Whether the answer in hand belongs to the conversation that is looked at."""
-        return self.writing is not None and self.writing.conversation == self.branch.id
+        """Whether the answer in hand belongs to the branch that is looked at."""
+        return self.writing is not None and self.writing.branch is self.branch
 
     # The conversation
 
     def open(self, conversation: int | None) -> None:
         """Look at this conversation; None: at a new one."""
-        self.branch = Branch(self.store, None if conversation is None else self.store.get(conversation))
-        leaf = self.branch.leaf
-        if self.writing is not None and leaf is not None and leaf.id == self.writing.id:
-            self.branch.cut(-1)  # it is shown as what it is: an answer being written
+        if self.writing is not None and conversation == self.writing.branch.id:
+            self.branch = self.writing.branch
+        else:
+            self.branch = Branch(self.store, None if conversation is None else self.store.get(conversation))
 
     def set_settings(self, settings: Settings) -> None:
         """Other settings hold from the next answer on."""
+        if settings.speculation != self.settings.speculation:
+            self._mode = settings.speculation
         self.settings = settings
 
     def forget(self, conversation: int) -> None:
         """Remove what was read of a conversation that is deleted."""
-        if self._held == conversation:
+        if self._held is not None and self._held.id == conversation:
             self._held = None
         self._caches.remove([conversation])
 
@@ -73,19 +87,55 @@ class Chat:
         self._caches.remove(self.store.purge())
         self._caches.trim()
 
+    # How it is drafted
+
+    @property
+    def speculation(self) -> Speculation:
+        """The setting that the next round has, on the branch that is looked at."""
+        return self._speculation(self.branch.options)
+
+    def _speculation(self, said: Options) -> Speculation:
+        own = said.over(self.settings).speculation
+        return own if said.spec is not None else altered(self._mode, rule=own.rule)
+
+    async def set_speculation(self, speculation: Speculation) -> None:
+        """Draft so from the next round on, also in the middle of an answer."""
+        if self.branch.options.spec is None:
+            self._mode = speculation
+        else:
+            spec = str(speculation.length) if speculation.mode == "fixed" else speculation.mode
+            self.branch.set_options(self.branch.system, replace(self.branch.options, spec=spec))
+        if self.writing is not None:
+            await self.bridge.set_speculation(speculation)
+
     # The answer
 
-    def begin(self, *, go_on: bool = False, once: Options | None = None) -> Request:
-        """An answer begins, or the last one goes on, `once` with settings for it alone; what to ask the engine."""
-        request = self._request(self.branch.messages(), once)
-        self.writing = self.branch.write(go_on=go_on)
-        return altered(request, go_on=go_on, trace=True)
+    def begin(self, asked: Asked) -> Request:
+        """An answer begins, or the last one goes on; what the engine is to be asked."""
+        branch = asked.branch
+        request = self._request(branch, branch.messages(), asked.once)
+        begun = branch.last if asked.go_on else None
+        earlier = replace(begun.entry, trace=self.store.trace(begun.id)) if begun else None
+        self.writing = Writing(branch, branch.grow(begun), earlier)
+        return altered(request, go_on=asked.go_on, trace=True)
 
-    async def answer(self, request: Request) -> None:
-        """Have it written; what comes of it is posted by the bridge."""
+    async def answer(self, request: Request) -> bool:
+        """Have it written; what comes of it is posted by the bridge.  Whether the engine was asked at all."""
+        writing = self.writing
+        if writing is None:
+            return False
+        await self._hold(writing.branch)
+        if writing.stopped or writing is not self.writing:
+            return False
+        now = self._speculation(writing.branch.options)
+        await self.bridge.answer(altered(request, speculation=now))
+        return True
+
+    async def stop(self) -> None:
+        """End the answer in hand; what there is of it comes as finished."""
         if self.writing is not None:
-            await self._hold(self.writing.conversation)
-            await self.bridge.answer(request)
+            self.writing.stopped = True
+        await self.bridge.stop()
 
     def take(self, text: str, trace: Sequence[TokenTrace]) -> None:
         """More of it has come."""
@@ -95,75 +145,81 @@ class Chat:
     def finish(self, answer: Answer) -> Entry | None:
         """It is done; the entry that it is, yet to be kept.  None where it was given up."""
         writing, self.writing = self.writing, None
-        self._ended = writing
-        return writing.finish(answer) if writing else None
+        entry = writing.finish(answer) if writing else None
+        self._ended = (writing, entry) if writing and entry else None
+        return entry
 
     def break_off(self) -> Entry | None:
         """It ends where it is; the same.  None where nothing had come of it, too."""
         writing, self.writing = self.writing, None
-        self._ended = writing
-        return writing.break_off() if writing else None
+        entry = writing.break_off() if writing else None
+        self._ended = (writing, entry) if writing and entry else None
+        return entry
 
-    def keep_answer(self, entry: Entry) -> Entry:
-        """Keep the answer that has just ended; as the store has it, which knows its versions."""
-        writing, self._ended = self._ended, None
-        if writing is None:
-            return entry
+    def keep_answer(self) -> Entry | None:
+        """Keep the answer that ended last, unless that is done; as the store has it, which knows its versions."""
+        if self._ended is None:
+            return None
+        writing, entry = self._ended
         number = writing.keep(entry)
-        if writing.conversation == self.branch.id:
-            self.branch.read()
-            leaf = self.branch.leaf
-            if leaf is not None and leaf.id == number:
-                return replace(leaf, trace=entry.trace)
+        self._ended = None
+        writing.branch.read()
+        leaf = writing.branch.leaf
+        if leaf is not None and leaf.id == number:
+            return replace(leaf, trace=entry.trace)
         return replace(entry, id=number)
 
-    def _request(self, messages: tuple[Message, ...], once: Options | None = None) -> Request:
-        said = (once or Options()).merge(self.branch.options)
-        system = self.branch.system or self.settings.system or ""
-        request = options.request(self.settings, said, messages, system)
-        rule = request.speculation.rule
-        mode = self.speculation if said.spec is None else request.speculation
-        return altered(request, speculation=altered(mode, rule=rule))
-
-    async def set_speculation(self, speculation: Speculation) -> None:
-        """Draft so from the next round on, also in the middle of an answer."""
-        self.speculation = speculation
-        if self.writing is not None:
-            await self.bridge.set_speculation(speculation)
+    def _request(self, branch: Branch, messages: tuple[Message, ...], once: Options | None = None) -> Request:
+        said = (once or Options()).merge(branch.options)
+        request = options.request(self.settings, said, messages, branch.system or self.settings.system or "")
+        return altered(request, speculation=self._speculation(said))
 
     # The engine's caches
 
     async def prepare(self, typed: str) -> None:
         """Have the engine read what is sure of the next prompt, while it has nothing else to do."""
+        branch = self.branch
         if self.writing is not None or not self.bridge.running:
             return
-        await self._hold(self.branch.id)
-        messages = (*self.branch.messages(), Message(role="user", content=typed))
-        await self.bridge.prepare(self._request(messages))
+        await self._hold(branch)
+        if self.writing is None and branch is self.branch:
+            messages = (*branch.messages(), Message(role="user", content=typed))
+            await self.bridge.prepare(self._request(branch, messages))
 
-    async def _hold(self, conversation: int | None) -> None:
-        """Let the caches hold this conversation, as far as they were kept."""
-        if conversation == self._held:
-            return
-        await self.keep()
-        self._held = conversation
-        folder = None if conversation is None else self._caches.folder(conversation)
-        if folder is not None and folder.exists():
-            await self.bridge.resume(folder)
-            self._caches.used(conversation or 0)
+    async def _hold(self, branch: Branch) -> None:
+        """Let the caches hold this branch's conversation, as far as they were kept."""
+        async with self._moving:
+            held = self._held
+            if held is branch or (held is not None and held.id is not None and held.id == branch.id):
+                self._held = branch
+                return
+            await self.keep()
+            folder = self._caches.folder(branch.id or 0)
+            if folder is not None:
+                await self.bridge.resume(folder)
+                self._caches.used(branch.id or 0)
+            self._held = branch
 
     async def keep(self) -> None:
         """Keep what the engine has read of the conversation that it holds."""
         held, self._held = self._held, None
-        folder = None if held is None else self._caches.folder(held)
-        if held is not None and folder is not None:
-            await self.bridge.keep(folder)
-            self._caches.used(held)
+        number = held.id if held else None
+        folder = None if number is None else self._caches.folder(number)
+        if number is not None and folder is not None:
+            await self.bridge.keep(folder, self._caches.budget)
+            self._caches.used(number)
+
+    def let_go(self) -> None:
+        """The engine is gone, and with it what its caches held."""
+        self._held = None
 
     async def close(self) -> None:
         """Give the engine's memory back, and keep what it has read as far as that is quick."""
-        if self.writing is not None:
-            await self.bridge.stop()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.keep(), KEEP_S)
+        ending = asyncio.create_task(self._stop_and_keep())
+        await asyncio.wait({ending}, timeout=KEEP_S)
         await self.bridge.close()
+
+    async def _stop_and_keep(self) -> None:
+        if self.writing is not None:
+            await self.stop()
+        await self.keep()

@@ -3,6 +3,7 @@
 Tests put their own in the place of each; nothing here is imported that is slow to import.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +17,7 @@ from app.caches import Caches
 from app.pace import FRAME_S
 from app.settings import Settings
 from app.store.store import Store
+from app.widgets.panel import PAINT_S
 from app.widgets.prompt import QUIET_S
 from engine.config import EngineConfig
 
@@ -174,6 +176,10 @@ class Setup:
     """Called once, after the first engine was started."""
     frame_s: float = FRAME_S
     """Least seconds between two updates by the answer being written."""
+    paint_s: float = PAINT_S
+    """Least seconds between two updates of the panel meanwhile."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds, for the wait until the first token."""
     quiet_s: float = QUIET_S
     """Least seconds between two keys of a hand."""
     keymap: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The answer that is being written: to which conversation it belongs, and what has come of it so far.
+"""The answer that is being written: to which branch it belongs, and what has come of it so far.
 
 It is kept as it grows, whatever the window shows meanwhile; what an engine still says of it after its end is lost on
 purpose.
@@ -7,31 +7,32 @@ purpose.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from msgspec.structs import replace as altered
-
+from app.branch import Branch
 from app.store.growing import Growing
 from app.transcript import Entry
 from engine.events import TokenTrace
-from engine.joining import whole_text, whole_trace
+from engine.joining import whole_answer, whole_trace
 from engine.stats import Answer
 
 
 class Writing:
     """One answer; `earlier` is the part of it that was there before, where it goes on."""
 
-    def __init__(self, conversation: int, growing: Growing, earlier: Entry | None = None) -> None:
-        self.conversation = conversation
+    def __init__(self, branch: Branch, growing: Growing, earlier: Entry | None = None) -> None:
+        self.branch = branch
         self._growing, self._earlier = growing, earlier
         self._parts: list[str] = [earlier.text] if earlier else []
         self.trace: list[TokenTrace] = list(earlier.trace) if earlier else []
         """Where each token came from."""
         self.begun = False
         """Whether anything new has come."""
+        self.stopped = False
+        """Whether the user wants it to end, perhaps before the engine has been asked."""
 
     @property
-    def id(self) -> int | None:
-        """Its number in the store; None while nothing of it is kept."""
-        return self._growing.number
+    def goes_on(self) -> bool:
+        """Whether a part of it was there before."""
+        return self._earlier is not None
 
     @property
     def text(self) -> str:
@@ -47,11 +48,11 @@ class Writing:
 
     def finish(self, answer: Answer) -> Entry:
         """It is done, or was stopped; the entry that it is."""
-        entry = Entry.of_answer(self._whole(answer))
         if self._earlier is None:
-            return replace(entry, trace=tuple(self.trace[: len(answer.ids)]))
+            return replace(Entry.of_answer(answer), trace=tuple(self.trace[: len(answer.ids)]))
+        whole = whole_answer(self._earlier.answer, self._earlier.text, answer)
         new = self.trace[len(self._earlier.trace) :][: len(answer.ids)]
-        return replace(entry, trace=whole_trace(self._earlier.trace, answer, new))
+        return replace(Entry.of_answer(whole), trace=whole_trace(self._earlier.trace, answer, new))
 
     def break_off(self) -> Entry | None:
         """It ends where it is; None where it has not begun."""
@@ -62,11 +63,3 @@ class Writing:
     def keep(self, entry: Entry) -> int | None:
         """Keep this entry as what it is; its number."""
         return self._growing.end(entry)
-
-    def _whole(self, answer: Answer) -> Answer:
-        """The record of both parts: the text and ids of both, the figures of the new one."""
-        if self._earlier is None:
-            return answer
-        before = self._earlier.answer
-        ids = [*(before.ids if before else []), *answer.ids] if before else []
-        return altered(answer, text=whole_text(self._earlier.text, answer), ids=ids)

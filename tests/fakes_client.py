@@ -85,7 +85,7 @@ class FakeClient:
     async def set_speculation(self, speculation: Speculation) -> None:
         self.speculations.append(speculation)
 
-    async def keep(self, folder: Path) -> Kept:
+    async def keep(self, folder: Path, most: int | None = None) -> Kept:
         self.kept.append(folder)
         return Kept(bytes=0)
 

@@ -14,29 +14,23 @@ from textual.binding import Binding
 from textual.message import Message
 from textual.reactive import reactive
 
+from app.attachments import as_kept
 from app.bridge import Bridge
-from app.options import Options
+from app.chat import Asked
+from app.errors import AppError
 from app.screens.desk import Desk, State
 from app.setup import Setup
 from app.store.store import Store
 from app.transcript import Entry
 from app.widgets.bar import Progress
 from app.widgets.mode_line import ModeLine
-from engine.config import EngineConfig, Speculation
+from engine.config import EngineConfig, Request, Speculation
 from engine.events import Loaded
 
 FIXED = 3
 """Tokens a round that the key for speculation takes, where the settings name none."""
 LOOK_S = 20.0
 """Seconds between two looks at the engine's memory and at how long nobody was here."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """An answer that is wanted: a new one, or the rest of the last; `once` are settings for it alone."""
-
-    go_on: bool = False
-    once: Options | None = None
 
 
 class AnsweringScreen(Desk):
@@ -62,12 +56,14 @@ class AnsweringScreen(Desk):
         self.config = config
         self._due: Asked | None = None
         """What is answered once the engine is ready."""
-        self._stepped_back = False
+        self._resting: asyncio.Task[None] | None = None
+        """The models on their way out of memory."""
+        self._stepped_back = self._told = False
         self._used = time.monotonic()
 
     def on_mount(self) -> None:
         """Start the engine once the first frame is out."""
-        self._show_speculation()
+        self.show_speculation()
         self.status.progress = Progress("Starting the engine", 0.0)
         self.set_interval(LOOK_S, self._look)
         self.call_after_refresh(self._load)
@@ -79,6 +75,8 @@ class AnsweringScreen(Desk):
         self.run_worker(self._load_pair(), group="engine", exclusive=True)
 
     async def _load_pair(self) -> None:
+        if self._resting is not None:
+            await asyncio.wait({self._resting})
         try:
             if self.config is None:
                 self.config = await asyncio.to_thread(self.setup.shelf.config)
@@ -89,6 +87,7 @@ class AnsweringScreen(Desk):
 
     async def load(self, config: EngineConfig) -> None:
         """Run another pair in the place of this one; the conversation goes on with it."""
+        self.state = "loading"
         await self.give_up()
         await self.chat.keep()
         self.bridge.meter.new_chat()
@@ -97,20 +96,24 @@ class AnsweringScreen(Desk):
 
     async def unload(self) -> None:
         """Give the models' memory back; the next message loads them again."""
-        if self.state == "ready":
-            self.state = "asleep"
-            self.status.progress = Progress("The models rest: they load again with the next message", 1.0, "")
-            await self.chat.close()
-            self.loaded, self.panel.memory = None, None
+        if self.state != "ready":
+            self.notify("The models are at work, or not loaded.", markup=False)
+            return
+        self.state, self.loaded = "asleep", None
+        self.status.progress = Progress("The models rest: they load again with the next message", 1.0, "")
+        self._resting = asyncio.create_task(self.chat.close())
+        await asyncio.wait({self._resting})
+        self.panel.memory = None
 
     def wake(self) -> None:
         """Load the models again."""
         self._load()
 
     async def close(self) -> None:
-        """End the engine; what is typed, what there is of an answer and what was read stay."""
+        """End the engine; what is typed or waits, what there is of an answer and what was read stay."""
         with self.telling():
-            self.chat.store.set_unsent(self.chat.branch.id, self.prompt.text)
+            self.chat.store.set_unsent(self.chat.branch.id, as_kept(self.composer.held))
+        self.composer.busy = True
         await self.chat.close()
         await self._end(self.chat.break_off)
 
@@ -124,7 +127,7 @@ class AnsweringScreen(Desk):
         """See what the engine holds, and let it rest where nobody was here for long."""
         self.panel.memory = await self.bridge.memory()
         minutes = self.chat.settings.window.idle_unload
-        if minutes and time.monotonic() - self._used > 60 * minutes:
+        if minutes and self.state == "ready" and time.monotonic() - self._used > 60 * minutes:
             await self.unload()
 
     def watch_loaded(self, loaded: Loaded | None) -> None:
@@ -155,10 +158,12 @@ class AnsweringScreen(Desk):
             "off": Speculation(mode="fixed", length=fixed, rule=now.rule),
             "fixed": Speculation(mode="auto", rule=now.rule),
         }
-        await self.chat.set_speculation(following[now.mode])
-        self._show_speculation()
+        with self.telling():
+            await self.chat.set_speculation(following[now.mode])
+        self.show_speculation()
 
-    def _show_speculation(self) -> None:
+    def show_speculation(self) -> None:
+        """Show the setting of the branch that is looked at."""
         self.status.speculation = self.panel.speculation = self.chat.speculation
 
     # An answer
@@ -168,31 +173,47 @@ class AnsweringScreen(Desk):
         """Whether an answer is being written, or waits for the engine."""
         return self.chat.writing is not None or self._due is not None
 
+    def concerns(self, conversation: int) -> bool:
+        """Whether the answer in hand, or the one that waits for the engine, is of this conversation."""
+        branches = [one.branch for one in (self.chat.writing, self._due) if one is not None]
+        return any(branch.id == conversation for branch in branches)
+
     async def ask(self, asked: Asked) -> None:
-        """Have the last message answered, or gone on with."""
+        """Have the last message of a branch answered, or gone on with, now or as soon as the engine is ready."""
+        self.seen()
         self._due = asked if self.state in ("loading", "asleep") else None
         if self.state == "asleep":
             self.wake()
         self.line_up()
         if self._due is not None:
             return
-        request = self.chat.begin(go_on=asked.go_on, once=asked.once)
-        self.state = "writing"
-        if asked.go_on:
+        request = self.chat.begin(asked)
+        self.state, self._told = "writing", False
+        if asked.go_on and self.chat.shows_writing:
             await self.conversation.show(self.chat.branch.entries[:-1])
         await self.show_writing()
-        self.run_worker(self.chat.answer(request), group="answer", exclusive=True)
+        self.run_worker(self._answer(request), group="answer", exclusive=True)
+
+    async def _answer(self, request: Request) -> None:
+        if not await self.chat.answer(request) and self.chat.writing is not None:
+            await self.give_up()  # it was stopped before the engine was asked
 
     async def show_writing(self) -> None:
-        """Show what there is of the answer in hand, where it belongs to the conversation that is looked at."""
+        """Show what there is of the answer in hand, where it belongs to the branch that is looked at."""
         writing = self.chat.writing
         if writing is not None and self.chat.shows_writing:
             await self.conversation.begin()
             await self.conversation.write(writing.text, writing.trace)
 
     async def action_stop(self) -> None:
-        """End the answer; what there is of it stays."""
-        await self.bridge.stop()
+        """End the answer, and what there is of it stays; a question that waits for the engine is given back."""
+        if self._due is not None:
+            asked, self._due = self._due, None
+            self.line_up()
+            if asked.branch is self.chat.branch:
+                await self.take_back()
+        else:
+            await self.chat.stop()
 
     async def give_up(self) -> None:
         """Let the answer in hand be; what there is of it stays in its conversation."""
@@ -203,15 +224,19 @@ class AnsweringScreen(Desk):
         if self.state == "writing":
             self.state = "ready"
 
-    async def _end(self, end: Callable[[], Entry | None]) -> bool:
-        """End the answer in hand, keep it and show it; whether there was anything of it."""
+    async def _end(self, end: Callable[[], Entry | None]) -> None:
+        """End the answer in hand, keep it and show it; where there is nothing of it, give its question back."""
+        if self.chat.writing is None:
+            return
         shown, entry = self.chat.shows_writing, end()
-        if entry is not None:
-            with self.telling():
-                entry = self.chat.keep_answer(entry)
+        if entry is None:
             if shown:
-                await self.conversation.finish(entry)
-        return entry is not None
+                await self.take_back()
+            return
+        with self.telling():
+            entry = self.chat.keep_answer() or entry
+        if shown:
+            await self.conversation.finish(entry)
 
     def line_up(self) -> None:
         """What is sent while an answer is being written, or waits to be, has to wait."""
@@ -241,7 +266,9 @@ class AnsweringScreen(Desk):
         await self.conversation.notes(event.event.notes)
         self.state = "ready"
         self.run_worker(self.setup.shelf.used, thread=True, exit_on_error=False)
+        self.seen()
         self.run_worker(self._look(), group="look", exclusive=True)
+        self.show_last()
         if self._due is not None:
             with self.telling():
                 await self.ask(self._due)
@@ -262,8 +289,12 @@ class AnsweringScreen(Desk):
             return
         self.status.show_writing(event.live)
         self.panel.live = event.live
-        with self.telling():
+        try:
             self.chat.take(event.text, event.trace)
+        except AppError as error:
+            if not self._told:
+                self.notify(str(error), severity="error", markup=False)
+            self._told = True
         if self.chat.shows_writing:
             await self.conversation.write(event.text, event.trace)
 
@@ -277,7 +308,8 @@ class AnsweringScreen(Desk):
         await self._end(partial(self.chat.finish, event.answer))
         if shown:
             await self.conversation.notes(event.answer.notes)
-        self.state, self._used = "ready", time.monotonic()
+        self.seen()
+        self.state = "ready"
         self.sidebar.reload()
         self._ring()
 
@@ -296,18 +328,26 @@ class AnsweringScreen(Desk):
     @on(Bridge.EngineDied)
     async def _died(self, event: Bridge.EngineDied) -> None:
         self.loaded = None
+        self.chat.let_go()
         await self._broken(f"{event.error} (F5)", "dead")
 
     async def _broken(self, why: str, state: State) -> None:
-        """Keep what there is of an answer; bring an unanswered question into the prompt; say why."""
+        """Keep what there is of an answer, or give its question back; say why."""
+        self.seen()
         self.status.progress = None
-        shown = self.chat.shows_writing or self._due is not None
-        if not await self._end(self.chat.break_off) and shown:
-            with self.telling():
-                await self.take_back()
-        self._due = None
+        due, self._due = self._due, None
+        elsewhere = self.chat.writing is not None and not self.chat.shows_writing
+        if due is not None and due.branch is self.chat.branch:
+            await self.take_back()
+        await self._end(self.chat.break_off)
         self.state = state
-        await self.conversation.notice(why, "error")
+        if elsewhere:
+            self.notify(why, severity="error", timeout=15, markup=False)
+        else:
+            await self.conversation.notice(why, "error")
 
     async def take_back(self) -> None:
         """A question had no answer: whoever builds on this may give it back."""
+
+    def show_last(self) -> None:
+        """Show the figures of the conversation that is looked at: for whoever builds on this."""

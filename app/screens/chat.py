@@ -4,7 +4,9 @@ The store is the truth and the widgets show it.
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace as altered
 from textual import on
@@ -12,12 +14,15 @@ from textual.binding import Binding
 from textual.message import Message
 
 from app import attachments
-from app.attachments import Draft
+from app.attachments import Draft, as_kept, of_kept
+from app.chat import Asked
+from app.errors import AppError, NotStored
 from app.options import Options
-from app.screens.answering import AnsweringScreen, Asked
+from app.screens.answering import AnsweringScreen
 from app.screens.settings import Outcome, SettingsScreen, Subject
 from app.setup import Setup
 from app.store.store import Store
+from app.transcript import Entry
 from app.widgets.answer import AnswerMessage
 from app.widgets.chat_message import ChatMessage
 from app.widgets.composer import Composer
@@ -59,13 +64,15 @@ class ChatScreen(AnsweringScreen):
         super().__init__(setup, config, store)
         self._editing: int | None = None
         """The message that the prompt writes anew."""
+        self._set_aside = Draft("")
+        """What stood in the prompt before that."""
 
     async def on_mount(self) -> None:
         """Bring back what was being written."""
         self.conversation.coloured = self.chat.settings.window.colour_tokens
         with self.telling():
             self.composer.remember(self.chat.store.inputs())
-            await self.composer.put(Draft(self.chat.store.unsent()))
+            await self.composer.put(of_kept(self.chat.store.unsent()))
         self.run_worker(self._clean_up(), group="cleaning")
 
     async def _clean_up(self) -> None:
@@ -78,72 +85,118 @@ class ChatScreen(AnsweringScreen):
     async def send(self, event: Composer.Submitted) -> None:
         """Ask, now or as soon as the engine is ready."""
         if self.state == "dead":
+            self.composer.refuse()
             self.notify("The engine is not running: F5 starts it again.", severity="warning", markup=False)
             return
-        with self.telling():
-            if self._editing is not None:
-                self.chat.branch.cut(self.chat.branch.index(self._editing))
-                await self.conversation.show(self.chat.branch.entries)
-                self._edit(None)
-            entry = self.chat.branch.say(event.draft)
-            self.chat.store.set_unsent(None, "")
-            await self.composer.accept(event.draft)
-            await self.conversation.add(entry)
-            self.sidebar.opened = self.chat.branch.id
-            self.sidebar.reload()
-            await self.ask(Asked())
+        if self.answering:
+            self.composer.refuse()
+            return
+        try:
+            entry = await self._say(event.draft)
+        except AppError as error:
+            self.composer.refuse()
+            self.notify(str(error), severity="error", markup=False)
+            return
+        self.composer.busy = True
+        await self.composer.accept(event.draft)
+        await self.conversation.add(entry)
+        self.sidebar.opened = self.chat.branch.id
+        self.sidebar.reload()
+        await self._ask(Asked(self.chat.branch))
+
+    async def _say(self, draft: Draft) -> Entry:
+        self.chat.keep_answer()
+        if (at := self.chat.branch.index(self._editing)) is not None:
+            self.chat.branch.cut(at)
+            await self.conversation.show(self.chat.branch.entries)
+        self._edit(None)
+        return self.chat.branch.say(draft)
+
+    async def _ask(self, asked: Asked) -> None:
+        try:
+            await self.ask(asked)
+        except AppError as error:
+            self.notify(str(error), severity="error", markup=False)
+        finally:
+            self.line_up()
 
     @on(Composer.Paused)
-    async def _paused(self, event: Composer.Paused) -> None:
+    def _paused(self, event: Composer.Paused) -> None:
         """Keep what is typed, and have what is sure of it read."""
         self.seen()
+        if self._editing is not None:
+            return
         with self.telling():
-            self.chat.store.set_unsent(self.chat.branch.id, event.draft.text)
-        if self.state == "ready" and self._editing is None and not is_blank(event.draft.text):
-            await self.chat.prepare(event.draft.message)
+            self.chat.store.set_unsent(self.chat.branch.id, as_kept(self.composer.held))
+        if self.state == "ready" and not is_blank(event.draft.text):
+            self.run_worker(partial(self.chat.prepare, event.draft.message), group="prepare", exclusive=True)
         elif self.state == "asleep" and not is_blank(event.draft.text):
             self.wake()
 
-    def _again(self, entry: int, once: Options | None = None) -> Asked | None:
-        """Cut the branch behind the question that this message is or answers; None where it cannot be answered now."""
-        if self.answering or self.state == "dead":
+    # What is done with messages
+
+    def _is_busy(self) -> bool:
+        """Whether the branch that is looked at has to stay as it is; says why."""
+        if self.answering and (self.chat.shows_writing or self.chat.writing is None):
             self.notify("One answer at a time: Esc stops this one.", markup=False)
-            return None
-        at = self.chat.branch.index(entry)
-        entries = self.chat.branch.entries
-        self.chat.branch.cut(at + 1 if entries[at].role == "user" else at)
-        return Asked(once=once)
+        elif self.composer.waiting.drafts:
+            self.notify("A message waits its turn: Esc takes it back.", markup=False)
+        else:
+            return False
+        return True
 
     async def _answer_again(self, entry: int | None, once: Options | None = None) -> None:
-        if entry is not None and (asked := self._again(entry, once)):
-            await self.conversation.show(self.chat.branch.entries)
-            self.prompt.focus()
-            with self.telling():
-                await self.ask(asked)
+        """Answer the question anew that this message is, or answers."""
+        at = self.chat.branch.index(entry)
+        if at is None or self._is_busy():
+            return
+        if self.answering or self.state == "dead":
+            why = "the engine is not running: F5 starts it again" if self.state == "dead" else "one answer at a time"
+            self.notify(f"Not now: {why}.", markup=False)
+            return
+        self._edit(None)
+        question = self.chat.branch.entries[at].role == "user"
+        self.chat.branch.cut(at + 1 if question else at)
+        await self.conversation.show(self.chat.branch.entries)
+        self.prompt.focus()
+        await self._ask(Asked(self.chat.branch, once=once))
 
     @on(ChatMessage.AgainWanted)
     async def _again_wanted(self, event: ChatMessage.AgainWanted) -> None:
         await self._answer_again(event.entry_id)
 
     @on(ChatMessage.ContinueWanted)
+    async def _continue_wanted(self, event: ChatMessage.ContinueWanted) -> None:
+        await self._go_on(event.entry_id)
+
     async def action_go_on(self) -> None:
         """Go on with the last answer, where it is not whole."""
-        leaf = self.chat.branch.leaf
-        if self.state in ("ready", "asleep") and leaf is not None and leaf.role == "assistant" and leaf.ending:
-            with self.telling():
-                await self.ask(Asked(go_on=True))
+        await self._go_on(self._last)
+
+    async def _go_on(self, entry: int | None) -> None:
+        at = self.chat.branch.index(entry)
+        if at is None or self._is_busy() or self.answering or self.state == "dead":
+            return
+        half = self.chat.branch.entries[at]
+        if half.role == "assistant" and half.ending:
+            self._edit(None)
+            self.chat.branch.cut(at + 1)
+            await self._ask(Asked(self.chat.branch, go_on=True))
 
     @on(ChatMessage.EditWanted)
     async def _edit_wanted(self, event: ChatMessage.EditWanted) -> None:
-        if event.entry_id is not None:
+        if not self._is_busy():
             await self._write_anew(event.entry_id)
 
-    async def _write_anew(self, id: int) -> None:
+    async def _write_anew(self, id: int | None) -> None:
         """Bring a message into the prompt; what is sent then is another version of it."""
-        entry = self.chat.branch.entries[self.chat.branch.index(id)]
-        if entry.role != "user":
+        at = self.chat.branch.index(id)
+        entry = self.chat.branch.entries[at] if at is not None else None
+        if entry is None or entry.role != "user":
             return
         text, files = attachments.split(entry.text, entry.attachments)
+        if self._editing is None:
+            self._set_aside = self.composer.held
         await self.composer.clear()
         await self.composer.put(Draft(text, files))
         self._edit(id)
@@ -154,32 +207,41 @@ class ChatScreen(AnsweringScreen):
         self.composer.border_title = "another version of a message: Esc leaves it" if entry is not None else None
         self.refresh_bindings()
 
+    async def _leave_edit(self) -> None:
+        """Bring back what stood in the prompt before."""
+        self._edit(None)
+        await self.composer.clear()
+        await self.composer.put(self._set_aside)
+
     async def take_back(self) -> None:
         """What had no answer is written anew, unless something else is being written."""
-        self.chat.branch.read()
+        with self.telling():
+            self.chat.branch.read()
         await self.conversation.show(self.chat.branch.entries)
-        leaf = self.chat.branch.leaf
-        if leaf is not None and leaf.id is not None and is_blank(self.prompt.text):
-            await self._write_anew(leaf.id)
+        if is_blank(self.composer.held.text) and self._editing is None:
+            await self._write_anew(self._last)
 
     @on(ChatMessage.BranchWanted)
     async def _branch_wanted(self, event: ChatMessage.BranchWanted) -> None:
         """Go on behind this message in another way; what followed stays as a version."""
-        if event.entry_id is not None and self.chat.writing is None:
-            self.chat.branch.cut(self.chat.branch.index(event.entry_id) + 1)
+        at = self.chat.branch.index(event.entry_id)
+        if at is not None and not self._is_busy():
+            self._edit(None)
+            self.chat.branch.cut(at + 1)
             await self.conversation.show(self.chat.branch.entries)
             self.prompt.focus()
 
     @on(ChatMessage.VersionWanted)
     async def _version_wanted(self, event: ChatMessage.VersionWanted) -> None:
-        if event.entry_id is None or self.chat.shows_writing:
+        at = self.chat.branch.index(event.entry_id)
+        if at is None or event.entry_id is None or self._is_busy():
             return
         with self.telling():
-            at = self.chat.branch.index(event.entry_id)
             if self.chat.branch.take(event.entry_id, event.step):
+                self._edit(None)
                 await self.conversation.show(self.chat.branch.entries, follow=False)
                 self.conversation.reveal(at)
-                self._show_last()
+                self.show_last()
 
     @on(ChatMessage.CopyWanted)
     def _copy_wanted(self, event: ChatMessage.CopyWanted) -> None:
@@ -200,26 +262,43 @@ class ChatScreen(AnsweringScreen):
     async def open(self, conversation: int | None, message: int | None = None) -> None:
         """Look at another conversation, None: at a new one; an answer that is being written goes on."""
         with self.telling():
-            left = await self.composer.clear()
-            self.chat.store.set_unsent(self.chat.branch.id, left.text if self._editing is None else "")
-            self._edit(None)
             typed = self._unsent(conversation)
+            await self._leave()
             self.chat.open(conversation)
-            await self.conversation.show(self.chat.branch.entries)
+            await self.conversation.show(self._settled())
             await self.show_writing()
-            await self.composer.put(Draft(typed))
+            await self.composer.put(of_kept(typed))
             self.line_up()
-            if message is not None:
-                self.conversation.reveal(self.chat.branch.index(message))
+            at = self.chat.branch.index(message)
+            if at is not None and at < len(self._settled()):
+                self.conversation.reveal(at)
         self.sidebar.opened = self.chat.branch.id
-        self._show_last(new=True)
+        self.show_speculation()
+        self.show_last(new=True)
         self.prompt.focus()
 
+    async def _leave(self) -> None:
+        """Keep what is typed here, and what waits, with the conversation that is left."""
+        held = self.composer.held if self._editing is None else self._set_aside
+        with suppress(NotStored):  # it has been deleted
+            self.chat.store.set_unsent(self.chat.branch.id, as_kept(held))
+        self._edit(None)
+        await self.composer.clear()
+
+    def _settled(self) -> tuple[Entry, ...]:
+        """The messages that are whole: not the one that is being gone on with."""
+        entries = self.chat.branch.entries
+        writing = self.chat.writing
+        goes_on = self.chat.shows_writing and writing is not None and writing.goes_on
+        return entries[:-1] if goes_on else entries
+
     def _unsent(self, conversation: int | None) -> str:
+        if conversation == self.chat.branch.id:
+            return as_kept(self.composer.held if self._editing is None else self._set_aside)
         store = self.chat.store
         return store.unsent() if conversation is None else store.get(conversation).unsent
 
-    def _show_last(self, *, new: bool = False) -> None:
+    def show_last(self, *, new: bool = False) -> None:
         """The figures of the last answer of the conversation that is looked at, a new one perhaps.
 
         While an answer is being written its own figures are shown, whichever conversation it belongs to.
@@ -242,7 +321,8 @@ class ChatScreen(AnsweringScreen):
 
     @on(Sidebar.HitChosen)
     async def _hit(self, event: Sidebar.HitChosen) -> None:
-        if event.message is not None:
+        written = self.chat.writing is not None and self.chat.writing.branch.id == event.conversation
+        if event.message is not None and not written:
             with self.telling():
                 self.chat.store.choose(event.conversation, event.message)
         await self.open(event.conversation, event.message)
@@ -255,7 +335,7 @@ class ChatScreen(AnsweringScreen):
     @on(Sidebar.ConversationDeleted)
     async def _deleted(self, event: Sidebar.ConversationDeleted) -> None:
         """An answer of a conversation that is deleted is given up with it."""
-        if self.chat.writing is not None and self.chat.writing.conversation == event.conversation:
+        if self.concerns(event.conversation):
             await self.give_up()
         self.chat.forget(event.conversation)
         if self.chat.branch.id == event.conversation:
@@ -278,11 +358,10 @@ class ChatScreen(AnsweringScreen):
 
     async def action_stop(self) -> None:
         """End the answer, and what there is of it stays; else leave the message that is written anew."""
-        if self.state == "writing" or self._editing is None:
+        if self.answering or self._editing is None:
             await super().action_stop()
         else:
-            self._edit(None)
-            await self.composer.clear()
+            await self._leave_edit()
 
     async def action_copy_or_stop(self) -> None:
         """Copy what is selected; else end the answer; else say how to quit."""
@@ -336,6 +415,7 @@ class ChatScreen(AnsweringScreen):
         with self.telling():
             self.chat.branch.set_options(outcome.system, outcome.options)
         self.chat.set_settings(outcome.settings)
+        self.show_speculation()
         self.conversation.coloured = outcome.settings.window.colour_tokens
         if outcome.reload and self.config is not None:
             exact = outcome.settings.exact or "normal"
@@ -344,7 +424,7 @@ class ChatScreen(AnsweringScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys do something now: None shows them greyed, False hides them."""
         if action == "stop":
-            return True if self.state == "writing" or self._editing is not None else None
+            return True if self.answering or self._editing is not None else None
         if action in ("again", "warmer", "same_seed"):
             return True if self.state in ("ready", "asleep") and self.chat.branch.leaf else None
         if action == "restart":

@@ -18,6 +18,7 @@ from textual.widgets import Footer
 from app.bridge import Bridge
 from app.chat import Chat
 from app.errors import AppError
+from app.live import Meter
 from app.pace import Pace
 from app.setup import Setup
 from app.store.store import Store
@@ -78,7 +79,7 @@ class Desk(Screen[None]):
     def __init__(self, setup: Setup, store: Store) -> None:
         super().__init__()
         self.setup = setup
-        self.bridge = Bridge(self, setup.start, setup.log, Pace(setup.frame_s))
+        self.bridge = Bridge(self, setup.start, setup.log, Pace(setup.frame_s), Meter(clock=setup.clock))
         self.chat = Chat(store, self.bridge, setup.caches, setup.settings)
 
     def compose(self) -> ComposeResult:
@@ -90,7 +91,7 @@ class Desk(Screen[None]):
                 yield Conversation()
                 yield StatusLine()
                 yield Composer(quiet_s=self.setup.quiet_s)
-            yield Panel()
+            yield Panel(paint_s=self.setup.paint_s)
         yield Footer(show_command_palette=False)
 
     @contextmanager
@@ -105,6 +106,13 @@ class Desk(Screen[None]):
         """Put a text into the clipboard, also of a terminal far away, and say so."""
         self.app.copy_to_clipboard(text)
         self.notify(said, markup=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Lists page themselves."""
+        if action in ("earlier", "later"):
+            around = self.focused.ancestors_with_self if self.focused else ()
+            return not any(isinstance(node, Sidebar | Panel) for node in around)
+        return super().check_action(action, parameters)
 
     def on_resize(self, event: events.Resize) -> None:
         """Fold what there is no room for."""

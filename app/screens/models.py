@@ -19,7 +19,8 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from app.cells import spread
-from app.screens.path_dialog import PathDialog, Question
+from app.screens import questions
+from app.screens.path_dialog import PathDialog
 from app.setup import Asked, Known, Offer, Report, Shelf
 from app.themes import MUTED
 from app.widgets.closing import unless_closing
@@ -245,13 +246,7 @@ class ModelsScreen(Screen[None]):
 
     def action_add(self) -> None:
         """Ask for a file and register it."""
-        question = Question(
-            title="Add a model of your own",
-            hint="A .gguf file; it stays where it is.",
-            verb="Add",
-            do=lambda path: path,
-        )
-        self.app.push_screen(PathDialog(question), self._add)
+        self.app.push_screen(PathDialog(questions.add_model()), self._add)
 
     def _add(self, path: str | None) -> None:
         if path is not None:
@@ -286,7 +281,8 @@ class ModelsScreen(Screen[None]):
     def _ways(self) -> dict[str, bool]:
         """What can be done with the row under the cursor."""
         row, idle = self.at, not self._work.busy
-        pair, model = (row if isinstance(row, kind) else None for kind in (PairLine, ModelLine))
+        pair = row if isinstance(row, PairLine) else None
+        model = row if isinstance(row, ModelLine) else None
         here = bool((pair and pair.offer.installed) or (model and model.known.here))
         fetchable = bool((pair and not here) or (model and model.known.licence and model.known.state in FETCHABLE))
         there = bool(pair or (model and model.known.state != "not installed"))

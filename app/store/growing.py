@@ -50,8 +50,8 @@ class Growing:
         return self._number
 
     def _write(self, entry: Entry) -> None:
+        self._due = self._clock() + EVERY_S  # also where it fails, so that it is not tried with every piece
         if self._number is None:
             self._number = self._store.add(self._conversation, self._parent, entry).id
         else:
             self._store.update(self._number, entry)
-        self._due = self._clock() + EVERY_S

@@ -1,7 +1,7 @@
 """What the next message is made from: its text, the files with it, and the messages that wait for their turn.
 
-One invariant: what was typed or attached is in exactly one place, the prompt or the line of those that wait, until
-`accept` says that it was taken; nothing else forgets it.
+One invariant: what was typed or attached is in exactly one place, the prompt or, once it was sent, the line of those that
+wait, until `accept` says that it was taken; nothing else forgets it.
 """
 
 import asyncio
@@ -28,6 +28,12 @@ from app.widgets.waiting import Waiting
 
 LONGEST = 4096
 """Characters before the cursor in which a path is looked for."""
+
+
+def joined(drafts: Sequence[Draft]) -> Draft:
+    """Several messages as one."""
+    texts = [draft.text for draft in drafts if not is_blank(draft.text)]
+    return Draft("\n".join(texts), tuple(file for draft in drafts for file in draft.files))
 
 
 class Composer(Vertical):
@@ -71,6 +77,8 @@ class Composer(Vertical):
         """`folder` is where paths begin that are not whole; None takes the current one."""
         super().__init__()
         self._quiet_s, self._pause_s, self._folder = quiet_s, pause_s, folder
+        self._offered: Draft | None = None
+        """What was submitted, and neither accepted nor refused yet."""
 
     def compose(self) -> ComposeResult:
         """What waits, the files, the paths to choose from, the prompt."""
@@ -84,14 +92,21 @@ class Composer(Vertical):
         """The next message as it stands."""
         return Draft(self.prompt.text, self.chips.files)
 
+    @property
+    def held(self) -> Draft:
+        """All that is here: what waits, and the next message."""
+        return joined((*self.waiting.drafts, self.draft))
+
     # Down: what the screen tells it
 
     async def accept(self, draft: Draft) -> None:
         """This message was taken: forget it here."""
-        if any(draft is one for one in self.waiting.drafts):
-            self.waiting.drafts = tuple(one for one in self.waiting.drafts if one is not draft)
-        else:
-            await self._forget(draft)
+        self._offered = None
+        self.waiting.drafts = tuple(one for one in self.waiting.drafts if one is not draft)
+
+    def refuse(self) -> None:
+        """What was submitted cannot be taken now: it waits on."""
+        self._offered = None
 
     async def put(self, draft: Draft) -> None:
         """Hold this message, before what is being typed."""
@@ -101,11 +116,12 @@ class Composer(Vertical):
         self.prompt.focus()
 
     async def clear(self) -> Draft:
-        """Hold nothing, and give what was held: another conversation comes up."""
-        draft = self.draft
+        """Hold nothing, and give all that was held: another conversation comes up."""
+        held, draft = self.held, self.draft
+        self.waiting.drafts, self._offered = (), None
         self.prompt.put("")
         await self.chips.clear(draft.files)
-        return draft
+        return held
 
     def count_by(self, count: Count | None) -> None:
         """How tokens are counted: None while no model is loaded."""
@@ -122,15 +138,12 @@ class Composer(Vertical):
         event.stop()
         draft = Draft(event.text, self.chips.files)
         blank = is_blank(event.text) and not draft.files
-        if not blank and (self.busy or self.waiting.drafts):
+        if not blank:
             self.waiting.drafts = (*self.waiting.drafts, draft)
             await self._forget(draft)
-        if self.waiting.drafts:
-            self.send_next()
-        elif blank:
+        elif not self.waiting.drafts:
             self.notify("Write something first.", markup=False)
-        else:
-            self.post_message(self.Submitted(draft))
+        self.send_next()
 
     async def _forget(self, draft: Draft) -> None:
         self.prompt.accept(draft.text)
@@ -138,12 +151,14 @@ class Composer(Vertical):
 
     def watch_busy(self) -> None:
         """Send what waits next."""
+        self._offered = None
         self.send_next()
 
     def send_next(self) -> None:
         """Send what waits next, unless it has to wait on."""
-        if not self.busy and self.waiting.drafts:
-            self.post_message(self.Submitted(self.waiting.drafts[0]))
+        if not self.busy and self.waiting.drafts and self._offered is None:
+            self._offered = self.waiting.drafts[0]
+            self.post_message(self.Submitted(self._offered))
 
     @on(Waiting.TakenBack)
     async def take_back(self) -> None:

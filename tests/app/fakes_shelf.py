@@ -125,6 +125,8 @@ def setup(engine: FakeEngine, shelf: FakeShelf | None = None, **fields: object) 
         "crash_log": NOWHERE,
         "start": engine,
         "frame_s": 0.0,
+        "paint_s": 0.0,
+        "clock": lambda: 0.0,
         "quiet_s": 0.0,
         **fields,
     }

@@ -318,11 +318,14 @@ async def test_an_answer_of_a_conversation_that_is_deleted_is_given_up() -> None
         await streamed(pilot, screen, "old ans")
         gone = screen.chat.branch.id
         assert gone is not None
+        screen.chat.store.delete(gone)
         screen.post_message(Sidebar.ConversationDeleted(gone, "old"))
         await until(pilot, lambda: engine.client.left == 1)
         await until(pilot, lambda: screen.query(Welcome))
         assert screen.state == "ready"
         assert not screen.query(AnswerMessage)
+        await ask(pilot, app, engine, "new")
+        assert engine.client.requests[-1].messages == (Message(role="user", content="new"),)
 
 
 async def test_what_is_no_longer_seen_is_said_once_and_a_new_chat_has_an_empty_context() -> None:
@@ -404,13 +407,10 @@ async def test_a_dead_engine_leaves_conversation_and_half_answer_and_a_key_resta
         screen.prompt.text = "next"
         await pilot.press("enter")
         await pilot.pause()
-        assert screen.prompt.text == "next"
+        assert [draft.text for draft in screen.composer.waiting.drafts] == ["next"]
         await pilot.press("f5")
-        await until(pilot, lambda: screen.state == "ready")
-        assert len(engine.started) == 2
+        await until(pilot, lambda: len(engine.started) == 2 and engine.client.requests)
         assert engine.started[0].closed
-        await pilot.press("enter")
-        await until(pilot, lambda: engine.client.requests)
         assert [message.content for message in engine.client.requests[0].messages] == ["q", "half", "next"]
 
 

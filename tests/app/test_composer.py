@@ -93,10 +93,11 @@ async def test_a_message_that_is_not_taken_stays(folder: Path) -> None:
         await attached(pilot, app, folder / "notes.txt")
         await pilot.press("h", "enter")
         await until(pilot, lambda: app.sent)
-        assert app.composer.draft == app.sent[0]
+        assert app.composer.waiting.drafts == (app.sent[0],)
         app.composer.prompt.insert("!")
+        assert app.composer.held == Draft("h\n!", app.sent[0].files)
         await app.composer.accept(app.sent[0])
-        assert app.composer.draft == Draft("!")
+        assert app.composer.held == Draft("!")
 
 
 async def test_nothing_is_not_sent_but_a_file_alone_is(folder: Path) -> None:
@@ -165,6 +166,7 @@ async def test_what_is_refused_waits_and_enter_tries_again() -> None:
         await until(pilot, lambda: len(app.sent) == 1)
         assert [draft.text for draft in app.composer.waiting.drafts] == ["a"]
         app.take = True
+        app.composer.refuse()
         await pilot.press("enter")
         await until(pilot, lambda: not app.composer.waiting.drafts)
         assert [draft.text for draft in app.sent] == ["a", "a"]

@@ -14,7 +14,7 @@ from app.setup import Offer
 from app.tui import ChatApp
 from app.widgets.answer import AnswerMessage
 from app.widgets.notice import Notice
-from app.widgets.prose import Prose, plain
+from app.widgets.prose import Prose
 from app.widgets.user_message import UserMessage
 from engine.errors import EngineError
 from engine.events import Loaded, Loading
@@ -53,7 +53,7 @@ async def say(pilot: Pilot[None], app: ChatApp, engine: FakeEngine, text: str) -
         engine.client.send(tokens(letter), one_round(plan=text))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-    await until(pilot, lambda: screen.query(AnswerMessage).last().query_one(Prose).source == plain(text))
+    await until(pilot, lambda: screen.query(AnswerMessage).last().text == text)
     engine.client.send(finished(text, notes=[text]))
     await until(pilot, lambda: screen.state == "ready")
     await pilot.pause()
@@ -71,7 +71,7 @@ async def test_markup_is_text_in_questions_answers_plans_and_notes() -> None:
             for widget in (UserMessage, Prose, Notice):
                 await pilot.click(screen.query(widget).last(), offset=(6, 0))
         assert app.is_running
-        assert len(screen.transcript) == 2 * len(MARKUP)
+        assert len(screen.chat.branch.entries) == 2 * len(MARKUP)
 
 
 @pytest.mark.parametrize("text", ["[/]", "[@click=app.quit]press[/]"])
@@ -79,7 +79,7 @@ async def test_markup_is_text_in_names_of_models_and_steps(text: str) -> None:
     client = FakeClient([Loading(what=text, share=0.5), Loaded(target=text, draft=text, n_ctx=9, device=text)])
     client.gate.clear()
     app, _ = chat_app(client)
-    async with app.run_test(size=(160, 48)) as pilot:
+    async with app.run_test(size=(240, 48)) as pilot:
         await until(pilot, lambda: text in lines(pilot))
         client.gate.set()
         await until(pilot, lambda: f"{text} ← {text} · {text}" in lines(pilot))

@@ -279,8 +279,8 @@ async def test_escape_keeps_the_old_title_and_going_elsewhere_the_new_one(
         await ready(pilot, app)
         await pilot.press("r", *"new", *keys)
         await until(pilot, lambda: not app.bar.query(Rename))
-        await until(pilot, lambda: told.store.get(id).title == title)
         await until(pilot, lambda: f" {title}" in app.drawn())
+        assert told.store.get(id).title == title
 
 
 async def test_a_terminal_that_loses_the_focus_ends_no_renaming(told: Told) -> None:
@@ -443,6 +443,7 @@ async def test_every_button_does_what_its_key_does(told: Told, name: str) -> Non
             "import": lambda: isinstance(app.screen, PathDialog),
         }
         await until(pilot, done[name])
+        assert app.is_running
 
 
 # Widths and scripts

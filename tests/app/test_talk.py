@@ -5,18 +5,22 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from app.caches import Caches
+from app.errors import StoreError
+from app.options import Options
 from app.screens.chat import ChatScreen
 from app.settings import Settings
+from app.store.database import Database
 from app.store.store import Store
+from app.transcript import Entry
 from app.tui import ChatApp
 from app.widgets.answer import AnswerMessage
 from app.widgets.chat_message import ChatMessage
-from engine.config import Message
+from engine.config import Message, Speculation
 from engine.errors import HostDied, PromptTooLong
 from engine.events import Tokens, TokenTrace
 from tests.app.fakes_shelf import chat_app, until
-from tests.app.test_chat import ask, questions, ready, shown, streamed
-from tests.fakes_client import FakeClient, FakeEngine, answer, finished, one_round, tokens
+from tests.app.test_chat import ask, chat, questions, ready, shown, streamed
+from tests.fakes_client import LOADED, FakeClient, FakeEngine, answer, finished, one_round, tokens
 
 
 async def say(pilot: Pilot[None], app: ChatApp, engine: FakeEngine, question: str, reply: str) -> ChatScreen:
@@ -182,16 +186,17 @@ async def test_the_caches_go_over_to_the_conversation_that_is_asked_in(tmp_path:
     app, engine = chat_app(caches=Caches(tmp_path))
     async with app.run_test() as pilot:
         screen = await say(pilot, app, engine, "one", "first")
-        assert (engine.client.kept, engine.client.resumed) == ([], [])
         first = screen.chat.branch.id
+        assert (engine.client.kept, engine.client.resumed) == ([], [tmp_path / str(first)])
         await pilot.press("ctrl+n")
         await until(pilot, lambda: screen.chat.branch.id is None)
         await say(pilot, app, engine, "two", "second")
+        second = screen.chat.branch.id
         assert engine.client.kept == [tmp_path / str(first)]
-        (tmp_path / str(first)).mkdir()
         await screen.open(first)
         await say(pilot, app, engine, "three", "third")
-        assert engine.client.resumed == [tmp_path / str(first)]
+        assert engine.client.kept == [tmp_path / str(first), tmp_path / str(second)]
+        assert engine.client.resumed == [tmp_path / str(number) for number in (first, second, first)]
         client = engine.client
         await pilot.press("ctrl+q")
     assert client.kept[-1] == tmp_path / str(first)
@@ -246,3 +251,175 @@ async def test_a_message_that_waits_is_not_lost_when_the_engine_dies() -> None:
         await pilot.press("f5")
         await until(pilot, lambda: len(engine.started) == 2 and engine.started[1].requests)
         assert contents(engine) == ["one", "half", "two"]
+
+
+async def test_a_message_that_waits_stays_with_its_conversation() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ask(pilot, app, engine, "one")
+        first = screen.chat.branch.id
+        screen.prompt.text = "two"
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.composer.waiting.drafts)
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: screen.chat.branch.id is None)
+        assert not screen.composer.waiting.drafts
+        engine.client.send(finished("first"))
+        await until(pilot, lambda: screen.state == "ready")
+        assert len(engine.client.requests) == 1
+        await screen.open(first)
+        assert screen.prompt.text == "two"
+
+
+async def test_a_question_that_waits_for_the_engine_is_answered_in_its_own_conversation() -> None:
+    client = FakeClient([LOADED])
+    client.gate.clear()
+    app, engine = chat_app(client)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: engine.started)
+        screen = chat(app)
+        screen.prompt.text = "early"
+        await pilot.press("enter")
+        await until(pilot, lambda: questions(screen) == ["early"])
+        first = screen.chat.branch.id
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: screen.chat.branch.id is None)
+        client.gate.set()
+        await until(pilot, lambda: client.requests)
+        client.send(finished("late"))
+        await until(pilot, lambda: screen.state == "ready")
+        assert not screen.chat.branch.entries
+        assert not screen.query(AnswerMessage)
+        await screen.open(first)
+        await until(pilot, lambda: shown(screen) == ["late"])
+
+
+async def test_escape_gives_a_question_that_waits_for_the_engine_back() -> None:
+    client = FakeClient([LOADED])
+    client.gate.clear()
+    app, engine = chat_app(client)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: engine.started)
+        screen = chat(app)
+        screen.prompt.text = "early"
+        await pilot.press("enter")
+        await until(pilot, lambda: questions(screen) == ["early"])
+        await pilot.press("escape")
+        await until(pilot, lambda: screen.prompt.text == "early")
+        client.gate.set()
+        await ready(pilot, app)
+        await pilot.pause()
+        assert client.requests == []
+
+
+async def test_enter_twice_sends_once() -> None:
+    app, engine = chat_app()
+    async with app.run_test() as pilot:
+        screen = await ready(pilot, app)
+        screen.prompt.text = "once"
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: engine.client.requests)
+        await pilot.pause()
+        assert questions(screen) == ["once"]
+        assert not screen.composer.waiting.drafts
+
+
+async def test_what_no_longer_stands_on_the_branch_is_not_acted_on() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        for count in (2, 3):
+            await pilot.press("ctrl+r")
+            await until(pilot, lambda count=count: len(engine.client.requests) == count)
+            engine.client.send(finished(f"answer {count}"))
+            await until(pilot, lambda: screen.state == "ready")
+        stale = wanted(screen, ChatMessage.VersionWanted, 1, -1)
+        for message in (
+            stale,
+            stale,
+            wanted(screen, ChatMessage.EditWanted, 1),
+            wanted(screen, ChatMessage.AgainWanted, 1),
+        ):
+            screen.post_message(message)
+        await until(pilot, lambda: shown(screen) == ["answer 2"])
+        await pilot.pause()
+        assert app.is_running
+
+
+async def test_an_old_message_is_not_written_anew_while_another_waits() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50), notifications=True) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        await ask(pilot, app, engine, "two")
+        screen.prompt.text = "three"
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.composer.waiting.drafts)
+        screen.post_message(wanted(screen, ChatMessage.EditWanted, 0))
+        await until(pilot, lambda: app._notifications)
+        engine.client.send(finished("second"))
+        await until(pilot, lambda: len(engine.client.requests) == 3)
+        assert contents(engine) == ["one", "first", "two", "second", "three"]
+
+
+async def test_leaving_an_edit_brings_back_what_was_being_typed() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        screen.prompt.text = "half a thought"
+        screen.post_message(wanted(screen, ChatMessage.EditWanted, 0))
+        await until(pilot, lambda: screen.prompt.text == "one")
+        await pilot.press("escape")
+        await until(pilot, lambda: screen.prompt.text == "half a thought")
+
+
+class Refusing(Store):
+    """A store that a full disk stands under once `full` is set."""
+
+    full = False
+
+    def update(self, message: int, entry: Entry) -> None:
+        if self.full:
+            raise StoreError("the disk is full: make room")
+        super().update(message, entry)
+
+
+async def test_an_answer_that_cannot_be_kept_is_shown_and_that_is_said_once() -> None:
+    store = Refusing(Database.open(None))
+    app, engine = chat_app(store=lambda: store)
+    async with app.run_test(notifications=True) as pilot:
+        screen = await ask(pilot, app, engine, "q")
+        engine.client.send(tokens("one "), one_round())
+        await streamed(pilot, screen, "one ")
+        store.full = True
+        engine.client.send(tokens("two"), finished("one two"))
+        await until(pilot, lambda: screen.state == "ready")
+        assert shown(screen) == ["one two"]
+        assert {note.message for note in app._notifications} == {"the disk is full: make room"}
+        store.full = False
+        await ask(pilot, app, engine, "next")
+        assert contents(engine) == ["q", "one two", "next"]
+
+
+async def test_a_conversation_with_a_mode_of_its_own_is_switched_by_the_key_too() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        screen.chat.branch.set_options("", Options(spec="7"))
+        assert screen.chat.speculation == Speculation(mode="fixed", length=7)
+        await pilot.press("f2")
+        await say(pilot, app, engine, "two", "second")
+        assert engine.client.requests[-1].speculation == Speculation()
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: screen.chat.branch.id is None)
+        assert screen.chat.speculation == Speculation()
+
+
+async def test_the_models_do_not_rest_right_after_they_were_loaded() -> None:
+    app, _ = chat_app(settings=Settings(idle_unload=1))
+    async with app.run_test() as pilot:
+        screen = await ready(pilot, app)
+        await screen._look()
+        assert screen.state == "ready"
+        screen._used -= 61
+        await screen._look()
+        assert screen.state == "asleep"
