@@ -5,7 +5,7 @@ conversation is always cut alike and one that goes on never gets a turn back; an
 last question ever leaves.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from engine.config import Message
 from engine.context import common_prefix
-from engine.errors import PromptTooLong
+from engine.errors import PromptError, PromptTooLong
 from engine.prompt import Chat
 from engine.templates import TemplateExhausted
 
@@ -65,14 +65,29 @@ class Size(NamedTuple):
     """With its answer."""
 
 
+class Talk(NamedTuple):
+    """A conversation, as its template is told of it."""
+
+    system: Messages
+    turns: Sequence[Messages]
+    thinking: bool | None
+
+    @property
+    def before(self) -> "Talk":
+        """As it was when the last question but one was asked; there are two turns at least."""
+        *older, asked, _ = self.turns
+        return self._replace(turns=(*older, question(asked)))
+
+
 class Horizon:
-    """What a model still sees of conversations of any length."""
+    """What a model still sees of conversations of any length.
+
+    It remembers none: what left before the last question follows from the messages, too.
+    """
 
     def __init__(self, chat: Chat, n_ctx: int) -> None:
         self._chat, self._n_ctx = chat, n_ctx
         self._added = lru_cache(maxsize=4096)(self._measure)
-        self._gone = 0
-        """Turns that were not in the last prompt."""
 
     def prompt(
         self,
@@ -87,58 +102,61 @@ class Horizon:
         `go_on`: the last message is the beginning of the answer, which stands behind the prompt and takes up room.
         Raises PromptTooLong where the system prompt and the last question alone do not fit, else as Chat.ids.
         """
-        prompt = self.peek(messages, max_tokens, held, go_on, thinking)
-        self._gone = prompt.turns
-        return prompt
-
-    def peek(
-        self,
-        messages: Sequence[Message],
-        max_tokens: int,
-        held: Sequence[int] = (),
-        go_on: bool = False,
-        thinking: bool | None = None,
-    ) -> Prompt:
-        """As `prompt`, for what may never be asked."""
         begun: list[int] = []
         if go_on:
             begun = self._chat.begun(messages[-1], thinking)
             messages = messages[:-1]
-        system, turns = split(messages)
-        room = room_for(max_tokens, self._n_ctx) + len(begun)
-        for gone in self._cuts(system, turns, room, thinking):
-            ids = self._ids(system, turns[gone:], thinking)
-            if 0 < len(ids) <= self._n_ctx - room:
-                break
+        talk = Talk(*split(messages), thinking)
+        room = room_for(max_tokens, self._n_ctx)
+        asked, ids = self._least(talk, room, self._cuts(talk, room))
+        gone = asked
+        if begun:  # no turn comes back for it
+            gone, ids = self._least(talk, room + len(begun), range(asked, len(talk.turns)))
         if len(ids) + len(begun) >= self._n_ctx:
             raise PromptTooLong(len(ids) + len(begun), self._n_ctx)
-        ids += begun
-        before = [*self._ids(system, turns[self._gone :], thinking), *begun] if self._gone < gone else []
-        return Prompt(ids, sum(map(len, turns[:gone])), gone, hole(before, ids, held), len(begun))
+        ids = [*ids, *begun]
+        known = range(asked, gone) if go_on or not gone else [self._left_before(talk, room)]
+        holes = (hole([*self._ids(talk, left), *begun], ids, held) for left in known)
+        return Prompt(ids, sum(map(len, talk.turns[:gone])), gone, next(filter(None, holes), None), len(begun))
 
-    def _cuts(self, system: Messages, turns: Sequence[Messages], room: int, thinking: bool | None) -> Iterator[int]:
+    def _least(self, talk: Talk, room: int, numbers: Iterable[int]) -> tuple[int, list[int]]:
+        """The first number of turns whose leaving frees `room`, and the prompt without them; else the last number."""
+        for gone in numbers:
+            ids = self._ids(talk, gone)
+            if 0 < len(ids) <= self._n_ctx - room:
+                break
+        return gone, ids
+
+    def _left_before(self, talk: Talk, room: int) -> int:
+        """How many had left when the question before was asked, if with as much room; else all is read again."""
+        try:
+            return self._least(talk.before, room, self._cuts(talk.before, room))[0]
+        except PromptError:
+            return 0
+
+    def _cuts(self, talk: Talk, room: int) -> Iterator[int]:
         """How many turns may have to leave: none, else as many as `cut` says, else one more and so on."""
         yield 0
-        if len(turns) > 1:
-            least = cut(self._head(system, thinking), [self._size(turn) for turn in turns], self._n_ctx, room)
-            yield from range(max(1, least), len(turns))
+        if len(talk.turns) > 1:
+            least = cut(self._head(talk), [self._size(turn) for turn in talk.turns], self._n_ctx, room)
+            yield from range(max(1, least), len(talk.turns))
 
-    def _ids(self, system: Messages, turns: Sequence[Messages], thinking: bool | None) -> list[int]:
-        """The prompt with these turns; empty where they are more than the template can take in at once."""
+    def _ids(self, talk: Talk, gone: int) -> list[int]:
+        """The prompt without the first turns; empty where the others are more than the template takes in at once."""
+        turns = talk.turns[gone:]
         try:
-            return self._chat.ids([*system, *(message for turn in turns for message in turn)], thinking)
+            return self._chat.ids([*talk.system, *(message for turn in turns for message in turn)], talk.thinking)
         except TemplateExhausted:
             if len(turns) == 1:
                 raise
             return []
 
-    def _head(self, system: Messages, thinking: bool | None) -> int:
+    def _head(self, talk: Talk) -> int:
         """Tokens of a prompt beside its turns."""
-        return len(self._chat.ids([*system, _PROBE], thinking)) - self._added((_PROBE,))
+        return len(self._chat.ids([*talk.system, _PROBE], talk.thinking)) - self._added((_PROBE,))
 
     def _size(self, turn: Messages) -> Size:
-        question = next((at for at, message in enumerate(turn, 1) if message.role == "user"), len(turn))
-        return Size(self._added(turn[:question]), self._added(turn))
+        return Size(self._added(question(turn)), self._added(turn))
 
     def _measure(self, messages: Messages) -> int:
         """Tokens that these messages add before a question; a whole context where the template cannot take them in."""
@@ -159,6 +177,11 @@ def split(messages: Sequence[Message]) -> tuple[Messages, list[Messages]]:
     asked = [at for at, message in enumerate(messages) if message.role == "user"]
     edges = [start, *asked[1:], len(messages)]
     return tuple(messages[:start]), [tuple(messages[a:b]) for a, b in pairwise(edges)]
+
+
+def question(turn: Messages) -> Messages:
+    """A turn up to the user's message; all of it where there is none."""
+    return turn[: next((at for at, message in enumerate(turn, 1) if message.role == "user"), len(turn))]
 
 
 def cut(head: int, turns: Sequence[Size], n_ctx: int, room: int) -> int:

@@ -362,3 +362,23 @@ def talk_on_greedily(engine: Engine, turns: int) -> Iterator[tuple[list[Message]
         answer = last(engine.answer(_greedy(messages, Sampling(temperature=0))))
         yield list(messages), answer, engine.context.ids[: answer.cache.prompt_tokens]
         messages += [said(answer.text, answer.ids), user(f"turn {turn}")]
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["after another conversation", "in a new process"])
+def test_a_conversation_taken_up_again_is_cut_as_if_it_had_never_been_left(tmp_path: Path, before: bool) -> None:
+    """Turns that left before it was kept are known from its messages, so the next ones leave the caches in place."""
+    made = list(talk_on(engine_of(Talker(256)), fixed(0), 14))
+    at = next(at for at, ((_, a, _), (_, b, _)) in enumerate(pairwise(made), 1) if b.forgotten > a.forgotten > 0)
+    old = engine_of(Talker(256))
+    for messages, _, _ in made[:at]:
+        ask(old, messages, fixed(0))
+    old.keep(tmp_path)
+    new = engine_of(Talker(256))
+    if before:
+        for _ in talk_on(new, fixed(0), 16, told="be long"):
+            pass
+    assert new.resume(tmp_path).target == old.context.target.length
+    again, meant = ask(new, made[at][0], fixed(0)), made[at][1]
+    assert (again.ids, again.forgotten) == (meant.ids, meant.forgotten)
+    assert again.cache == meant.cache
+    assert again.cache.target.read < 40

@@ -155,6 +155,22 @@ def test_old_turns_leave_the_cache_and_the_half_answer_stays_in_it() -> None:
     assert (2, False) in told
 
 
+def test_turns_that_leave_for_a_long_answer_leave_the_cache_though_others_left_for_its_question() -> None:
+    engine = pair(CHATML, 2, n_ctx=200)
+    endless = structs.replace(SAMPLINGS["coupled"], logit_bias=dict.fromkeys(engine.pair.target.vocab.eog, -math.inf))
+    asked = Request(messages=(QUESTION,), sampling=endless, max_tokens=10, speculation=fixed(2))
+    while not (so_far := last(engine.answer(asked))).forgotten:
+        asked = structs.replace(asked, messages=(*asked.messages, half(so_far.text, so_far.ids), QUESTION))
+    told = [so_far.forgotten]
+    while so_far.finish_reason == "length":
+        more = last(engine.answer(going_on(asked, so_far, 10)))
+        assert more.cache.target.read <= 1
+        so_far = structs.replace(more, text=whole_text(so_far.text, more), ids=[*so_far.ids, *more.ids])
+        told.append(more.forgotten)
+    assert told == sorted(told), "none comes back"
+    assert len({*told}) > 2
+
+
 def test_a_trace_goes_on_as_the_text_does() -> None:
     def one(text: str) -> TokenTrace:
         return TokenTrace(origin="target", text=text, target=0.5)
