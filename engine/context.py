@@ -11,16 +11,28 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import structs
+
+from engine.config import Frozen
 from engine.early import leaves_early
 from engine.errors import CannotRewind, Interrupted, ModelError
 from engine.model import FloatArray, Model
 from engine.narrow import NarrowRows, Narrows, Want
 
 T = TypeVar("T")
-Marks = tuple[int | None, int | None]
-"""From which token on the target's cache holds what a wide pass wrote, and what a shift moved; None: nowhere."""
 Wants = Callable[[Sequence[int], Sequence[int]], Want | None]
 """Asked with the ids and with what is read ahead: what is enough of the rows; None: whole rows."""
+
+
+class Marks(Frozen, frozen=True):
+    """From which token on the target's cache is not as a prompt and single passes leave it; None: nowhere."""
+
+    wide: int | None = None
+    """What a wide pass wrote, or was read after it."""
+    moved: int | None = None
+    """What a shift moved, or was read after it."""
+    ahead: int | None = None
+    """Whole batches that were read ahead of a prompt that may turn out otherwise."""
 
 
 class Cache:
@@ -122,6 +134,8 @@ class Context:
         self.exit_layers = exit_layers
         self.ids: list[int] = []
         self._wide = self._moved = math.inf
+        self._ahead = math.inf
+        """From where on the target's cache holds whole batches that were read ahead."""
         self._left: tuple[int, list[int]] = 0, []
         """What left the target early in this round, and how many tokens its cache held then."""
 
@@ -130,14 +144,17 @@ class Context:
         """Target first."""
         return [self.target, self.draft] if self.draft else [self.target]
 
-    def begin(self, prompt: Sequence[int]) -> int:
+    def begin(self, prompt: Sequence[int], ahead: bool = False) -> int:
         """Take over a prompt, keep what the caches share with it, and return the length of what is shared.
 
-        The last prompt token is never kept: its row opens the answer.
+        The last prompt token is never kept: its row opens the answer.  Nor is a part of a batch that was read ahead:
+        it is read as if it had not been.  `ahead`: the prompt is still a guess, and more of it may be read ahead.
         """
         shared = min(common_prefix(self.ids, prompt), len(prompt) - 1)
         for cache in self.caches:
-            cache.rewind(shared)
+            cache.rewind(self._border(cache, shared))
+        if not ahead or self.target.length <= self._ahead:
+            self._ahead = math.inf
         if not self.holds_wide:
             self._wide = math.inf
         if not self.holds_moved:
@@ -145,17 +162,23 @@ class Context:
         self.ids, self._left = list(prompt), (0, [])
         return shared
 
-    def hold(self, ids: Sequence[int], marks: Marks) -> None:
+    def _border(self, cache: Cache, length: int) -> int:
+        """The most tokens up to `length` that end no batch of what was read ahead before its end."""
+        if cache is self.target and self._ahead < length < cache.length:
+            return max(int(self._ahead), length - length % cache.model.n_batch)
+        return length
+
+    def hold(self, ids: Sequence[int] = (), marks: Marks | None = None) -> None:
         """Take over ids of which no cache holds anything yet, and the marks of what the target's cache will hold."""
         self.settle(0)
         self.ids, self._left = list(ids), (0, [])
-        self._wide, self._moved = (math.inf if mark is None else mark for mark in marks)
+        at = structs.astuple(marks or Marks())
+        self._wide, self._moved, self._ahead = (math.inf if mark is None else mark for mark in at)
 
     @property
     def marks(self) -> Marks:
-        """Where what `holds_wide` and what `holds_moved` tells of begins in the target's cache."""
-        wide, moved = (None if math.isinf(mark) else int(mark) for mark in (self._wide, self._moved))
-        return wide, moved
+        """Where what `holds_wide` and what `holds_moved` tells of begins in the target's cache, and what is ahead."""
+        return Marks(*(None if math.isinf(mark) else int(mark) for mark in (self._wide, self._moved, self._ahead)))
 
     @property
     def holds_wide(self) -> bool:
@@ -174,12 +197,14 @@ class Context:
     def read_ahead(self, cache: Cache, end: int, piece: int) -> Iterator[int]:
         """As `read`, for the ids before `end` alone, in chunks that end at multiples of `piece`.
 
-        The last of them ends anywhere unless `piece` is the whole batch: then only whole batches are read, so that all
-        is as if `read` had done it.  Else the target's cache counts as `holds_wide`: chunks of another size are passes
-        of another width.
+        The last of them ends anywhere unless `piece` is the whole batch: then only whole batches are read, and `begin`
+        goes back to a border of theirs, so that all is as if `read` had done it.  Else the target's cache counts as
+        `holds_wide`: chunks of another size are passes of another width.
         """
         batch = cache.model.n_batch
         if piece >= batch:
+            if cache is self.target:
+                self._ahead = min(self._ahead, cache.length)
             return self._feed(cache, end - end % batch, batch)
         if cache is self.target and cache.length < end:
             self._wide = min(self._wide, cache.length)

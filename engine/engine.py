@@ -74,7 +74,7 @@ class Engine:
         models = [] if pair.exact == "strict" else [pair.target, inner]
         self._pace = Pace(models, lambda: pair.costs.target, clock)
         self._planner: Planner | None = None
-        self._ahead = ReadingAhead(pair, self.context, self._lookup, self._experience, self._peek)
+        self._ahead = ReadingAhead(pair, self.context, self._lookup, self._experience, self._prompt)
         self._cancelled = threading.Event()
 
     @classmethod
@@ -104,12 +104,6 @@ class Engine:
 
     def _prompt(self, request: Request) -> Prompt:
         return self._horizon.prompt(
-            request.messages, request.max_tokens, self.context.ids, request.go_on, request.thinking
-        )
-
-    def _peek(self, request: Request) -> Prompt:
-        """As `_prompt`, for a request that may never come."""
-        return self._horizon.peek(
             request.messages, request.max_tokens, self.context.ids, request.go_on, request.thinking
         )
 
@@ -170,12 +164,18 @@ class Engine:
         self.pair.change = study.change
         self._experience.costs.rebase(self.pair.costs)
 
-    def keep(self, folder: Path) -> Kept:
-        """Write what the caches hold to a folder of the conversation's own, in place of what it has."""
-        return keep(self.context, stamp_of(self.pair), folder)
+    def keep(self, folder: Path, most: int | None = None) -> Kept:
+        """Write what the caches hold to a folder of the conversation's own, in place of what it has.
+
+        Where that takes more than `most` bytes nothing is written.
+        """
+        return keep(self.context, stamp_of(self.pair), folder, most)
 
     def resume(self, folder: Path) -> Resumed:
-        """Take up what `keep` wrote, in place of what the caches hold; what does not fit is read again."""
+        """Take up what `keep` wrote, in place of what the caches hold; what does not fit is read again.
+
+        Where that is nothing the caches hold nothing.
+        """
         found = resume(self.context, stamp_of(self.pair), folder)
         self._lookup.begin(self.context.ids, 0)
         return found

@@ -17,9 +17,10 @@ import msgspec
 from engine.calibration_store import Key, write_whole
 from engine.config import Exactness, Frozen
 from engine.contention import Threaded
-from engine.context import Cache, Context
+from engine.context import Cache, Context, Marks
 from engine.errors import ModelError
 from engine.events import Kept, Resumed
+from engine.model import TellsSize
 from engine.pair import Pair
 
 RECORD = "kept.json"
@@ -42,7 +43,7 @@ class Stamp(Frozen, frozen=True, kw_only=True):
     key: Key | None
     """None for models without files."""
     any_threads: bool = False
-    """Whether it is the same on any number of threads."""
+    """Whether it is the same on any number of threads; what else is in the key decides that, so both sides agree."""
 
 
 class _File(Frozen, frozen=True, kw_only=True):
@@ -58,9 +59,7 @@ class _Record(Frozen, frozen=True, kw_only=True):
     mark: str
     """A part of its files' names, which no other record has."""
     ids: list[int]
-    wide: int | None
-    moved: int | None
-    """See Context.marks."""
+    marks: Marks
     target: _File | None = None
     """None: it held nothing."""
     draft: _File | None = None
@@ -77,10 +76,10 @@ def stamp_of(pair: Pair) -> Stamp:
     return Stamp(exact=pair.exact, key=pair.key, any_threads=any_threads)
 
 
-def keep(context: Context, stamp: Stamp, folder: Path) -> Kept:
+def keep(context: Context, stamp: Stamp, folder: Path, most: int | None = None) -> Kept:
     """Write what the caches hold in place of what the folder had; where that fails it has what it had, and why is said.
 
-    Where the models hold nothing, or what is there already, nothing is written.
+    Where the models hold nothing, what is there already, or what takes more than `most` bytes, nothing is written.
     """
     held = {role: cache for role, cache in zip(ROLES, context.caches, strict=False) if cache.length}
     if not held:
@@ -88,15 +87,29 @@ def keep(context: Context, stamp: Stamp, folder: Path) -> Kept:
     try:
         if _is_there(context, stamp, held, folder):
             return Kept(bytes=_size(folder))
+        if why := _too_large(sum(map(_told, held.values())), most):
+            return Kept(bytes=_size(folder), reason=why)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         mark = secrets.token_hex(8)
         try:
-            _write(context, stamp, held, folder, mark)
+            why = _write(context, stamp, held, folder, mark, most)
         finally:
             _sweep(folder)
-    except OSError as error:
-        return Kept(bytes=_size(folder), reason=f"the caches cannot be kept ({_reason(error)}): {AGAIN} next time")
-    return Kept(bytes=_size(folder))
+    except (OSError, MemoryError, ModelError) as error:
+        why = f"the caches cannot be kept ({_reason(error)}): {AGAIN} next time"
+    return Kept(bytes=_size(folder), reason=why)
+
+
+def _told(cache: Cache) -> int:
+    """Bytes that a model says its cache takes; 0 where it cannot say."""
+    return cache.model.saved_size() if isinstance(cache.model, TellsSize) else 0
+
+
+def _too_large(size: int, most: int | None) -> str:
+    """Why caches of `size` bytes are not kept; empty where they may be."""
+    if most is None or size <= most:
+        return ""
+    return f"the caches take {size:,} bytes and may take {most:,}: {AGAIN} next time"
 
 
 def _is_there(context: Context, stamp: Stamp, held: dict[Role, Cache], folder: Path) -> bool:
@@ -107,40 +120,45 @@ def _is_there(context: Context, stamp: Stamp, held: dict[Role, Cache], folder: P
     lengths = {
         role: file.length for role in ROLES if (file := known.file(role)) and _path(folder, role, known).exists()
     }
-    return (
-        lengths == {role: cache.length for role, cache in held.items()} and (known.wide, known.moved) == context.marks
-    )
+    return lengths == {role: cache.length for role, cache in held.items()} and known.marks == context.marks
 
 
-def _write(context: Context, stamp: Stamp, held: dict[Role, Cache], folder: Path, mark: str) -> None:
-    wide, moved = context.marks
-    record = _Record(stamp=stamp, mark=mark, ids=context.ids, wide=wide, moved=moved)
+def _write(context: Context, stamp: Stamp, held: dict[Role, Cache], folder: Path, mark: str, most: int | None) -> str:
+    """Write the files, and the record that makes them count; why not, where they have turned out too large."""
+    record = _Record(stamp=stamp, mark=mark, ids=context.ids, marks=context.marks)
     files: dict[str, _File] = {}
     for role, cache in held.items():
         path = _path(folder, role, record)
         cache.model.save(path)
-        path.chmod(0o600)
+        path.chmod(0o600)  # whoever made the folder, and however the backend wrote
         files[role] = _File(length=cache.length, size=path.stat().st_size, head=_head(path))
+        if why := _too_large(sum(file.size for file in files.values()), most):
+            return why
     body = msgspec.json.encode(msgspec.structs.replace(record, **files))
     write_whole(folder / RECORD, _sum(body) + b"\n" + body)
+    return ""
 
 
 def resume(context: Context, stamp: Stamp, folder: Path) -> Resumed:
-    """Take up what `keep` wrote; what cannot be is read again, and why is said.
+    """Take up what `keep` wrote, in place of what the context held; what cannot be is read again, and why is said.
 
-    Where nothing of it can be, because it is of other models or settings, the context stays as it is.
+    Where nothing of it can be, or there is no such folder, the context holds nothing: what it held is of another
+    conversation, and must not be kept as this one's.
     """
+    context.hold()
     draft = 0 if context.draft else None
     record = _read(folder)
     if isinstance(record, str):
         return Resumed(target=0, draft=draft, reason=record)
     if why := _other(record.stamp, stamp):
         return Resumed(target=0, draft=draft, reason=f"{why}: {AGAIN}")
-    context.hold(record.ids, (record.wide, record.moved))
+    context.hold(record.ids, record.marks)
     why_not = [
         _take_up(cache, record.file(role), _path(folder, role, record))
         for role, cache in zip(ROLES, context.caches, strict=False)
     ]
+    if not any(cache.length for cache in context.caches):
+        context.hold()
     draft = context.draft.length if context.draft else None
     return Resumed(target=context.target.length, draft=draft, reason=next(filter(None, why_not), ""))
 

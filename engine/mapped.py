@@ -14,7 +14,7 @@ import numpy as np
 from engine import mapped_file
 from engine.bounds import check_drop, check_pass, check_rewind
 from engine.errors import CannotRewind, DecodeFailed, Interrupted
-from engine.model import FloatArray, Model, Vocabulary
+from engine.model import FloatArray, Model, TellsSize, Vocabulary
 from engine.token_map import TokenMap
 
 
@@ -130,6 +130,10 @@ class MappedModel:
         """See Model.interrupt."""
         self._stopped.set()
         self.inner.interrupt()
+
+    def saved_size(self) -> int:
+        """See TellsSize; 0 where the inner model cannot say, and without the ends, which are small."""
+        return self.inner.saved_size() if isinstance(self.inner, TellsSize) else 0
 
     def save(self, path: Path) -> None:
         """See Model.save."""

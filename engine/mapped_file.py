@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -42,17 +42,29 @@ def append(path: Path, token_map: TokenMap, ends: Sequence[int]) -> None:
 @contextmanager
 def apart(path: Path, token_map: TokenMap) -> Iterator[tuple[Path, list[int]]]:
     """The draft's own file, there while the context is open, and the ends.  LoadFailed."""
-    with tempfile.TemporaryDirectory(prefix="paceline-") as folder:
-        own = Path(folder) / path.name
+    with ExitStack() as stack:
         try:
             record, size = _read(path)
             if (record.target, record.draft) != (token_map.target.fingerprint, token_map.draft.fingerprint):
                 raise LoadFailed(f"the saved cache {path.name} is of other models: the conversation is read again")
+            own = stack.enter_context(_beside(path))
             shutil.copyfile(path, own)
             os.truncate(own, size)
         except (OSError, msgspec.DecodeError) as error:
             raise LoadFailed(f"{path.name} is no saved cache ({error}): the conversation is read again") from error
         yield own, record.ends
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A file in the same folder, gone in the end; by its name `keeping` sweeps one that a dead process has left."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", suffix=".part")
+    os.close(handle)
+    try:
+        yield Path(name)
+    finally:
+        with suppress(OSError):
+            Path(name).unlink()
 
 
 def _read(path: Path) -> tuple[_Record, int]:

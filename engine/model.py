@@ -7,7 +7,7 @@ old length or a model that can be rewound to 0.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -136,4 +136,13 @@ class Model(Protocol):
 
     def close(self) -> None:
         """Free everything; may be called twice."""
+        ...
+
+
+@runtime_checkable
+class TellsSize(Protocol):
+    """A Model that knows what `save` would write."""
+
+    def saved_size(self) -> int:
+        """Its bytes, or nearly so."""
         ...

@@ -26,7 +26,7 @@ from engine.backends.llamacpp_load import (
     resolve_flash_attention,
 )
 from engine.backends.llamacpp_memory import Memory
-from engine.backends.llamacpp_state import load_state, save_state
+from engine.backends.llamacpp_state import load_state, save_state, state_size
 from engine.backends.llamacpp_vocab import LlamaCppVocabulary
 from engine.backends.state_file import Origin
 from engine.backends.trial import Trial
@@ -306,6 +306,10 @@ class LlamaCppModel:
             kv=self.kv,
             flash_attention=self.flash_attention,
         )
+
+    def saved_size(self) -> int:
+        """See engine.model.TellsSize."""
+        return state_size(self._alive())
 
     def save(self, path: Path) -> None:
         """See Model.save; OSError where the file cannot be written."""

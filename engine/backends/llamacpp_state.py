@@ -25,9 +25,14 @@ def load_state(context: int, path: Path, origin: Origin, n_ctx: int) -> int:
     return length
 
 
+def state_size(context: int) -> int:
+    """How many bytes llama.cpp would save of sequence 0."""
+    return int(lib.llama_state_seq_get_size(context, 0))
+
+
 def state_bytes(context: int) -> Bytes:
     """What llama.cpp would save of sequence 0."""
-    size = lib.llama_state_seq_get_size(context, 0)
+    size = state_size(context)
     data = np.empty(size, np.uint8)
     return data[: lib.llama_state_seq_get_data(context, _bytes(data), size, 0)]
 

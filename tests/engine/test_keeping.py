@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from engine.backends.toy import ToyLM
 from engine.calibration_store import Key
 from engine.config import Sampling
+from engine.context import Marks
 from engine.engine import Engine
+from engine.errors import DecodeFailed
 from engine.keeping import RECORD
 from engine.mapped import MappedModel
 from engine.stats import Answer
@@ -246,12 +248,10 @@ def test_what_another_setting_computed_is_read_again_with_the_reason(
     old = talked(tmp_path)
     new = pair(**options)  # type: ignore[arg-type]
     say(new, PROMPT, tokens=2)
-    before, ids = [cache.length for cache in new.context.caches], list(new.context.ids)
     found = new.resume(tmp_path)
     assert (found.target, found.draft) == (0, 0)
     assert why in found.reason
     assert found.reason.endswith("read again")
-    assert ([cache.length for cache in new.context.caches], new.context.ids) == (before, ids), "as it was"
     assert say(new, follow_up(old)).ids == say(old, follow_up(old)).ids
 
 
@@ -374,3 +374,99 @@ def test_what_is_taken_up_is_looked_up_in(tmp_path: Path) -> None:
     new.resume(tmp_path)
     prompt = [*old.context.ids, 1, 2, 3]
     assert say(new, prompt, length=4).speculation == say(old, prompt, length=4).speculation
+
+
+@pytest.mark.parametrize("kept", ["nothing", "another model's", "damaged", "caches that are gone"])
+def test_what_is_held_is_never_kept_as_another_conversation_s(tmp_path: Path, kept: str) -> None:
+    """Whatever the folder of the conversation that is gone over to yields, nothing of the one before stays."""
+    folder = tmp_path / "other"
+    if kept != "nothing":
+        talked(folder, key=msgspec.structs.replace(KEY, file="g") if kept == "another model's" else KEY)
+    if kept == "damaged":
+        (folder / RECORD).write_text("x")
+    if kept == "caches that are gone":
+        for path in folder.glob("*.cache"):
+            path.unlink()
+    engine = pair()
+    say(engine, PROMPT[::-1])
+    found = engine.resume(folder)
+    assert (found.target, found.draft) == (0, 0)
+    assert (engine.context.ids, engine.context.marks) == ([], Marks())
+    assert [cache.model.length for cache in engine.context.caches] == [0, 0]
+    assert "nothing to keep" in engine.keep(folder).reason
+    assert (folder / RECORD).exists() == (kept != "nothing")
+
+
+class Weighed(ToyLM):
+    """Knows what its cache takes on the disk."""
+
+    size = 1000
+
+    def saved_size(self) -> int:
+        return self.size
+
+    def save(self, path: Path) -> None:
+        path.write_bytes(b"x" * self.size)
+
+
+@pytest.mark.parametrize("kind", [ToyLM, Weighed])
+def test_caches_that_take_too_much_are_not_kept(
+    tmp_path: Path, kind: type[ToyLM], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor even written, where the models know what they take; what was there stays."""
+    old = talked(tmp_path)
+    before = names(tmp_path)
+    engine = engine_of(kind(12), kind(12, blur=0.3), key=KEY)
+    say(engine, PROMPT[::-1])
+    whole = engine.keep(tmp_path / "all").bytes - (tmp_path / "all" / RECORD).stat().st_size
+    saved: list[Path] = []
+    save = kind.save
+    monkeypatch.setattr(kind, "save", lambda model, path: (saved.append(path), save(model, path)))
+    kept = engine.keep(tmp_path, whole - 1)
+    assert kept.reason.startswith(f"the caches take {whole:,} bytes and may take {whole - 1:,}: ")
+    assert names(tmp_path) - {"all"} == before
+    assert bool(saved) == (kind is ToyLM)
+    assert pair().resume(tmp_path).target == old.context.target.length
+    assert engine.keep(tmp_path, whole).reason == ""
+
+
+@pytest.mark.parametrize("error", [MemoryError(), DecodeFailed("the model is closed: load it again")])
+def test_a_cache_that_cannot_be_had_is_a_reason(
+    tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = talked(tmp_path)
+    before = names(tmp_path)
+    say(engine, follow_up(engine))
+
+    def fail(_model: ToyLM, _path: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(ToyLM, "save", fail)
+    assert "cannot be kept" in engine.keep(tmp_path).reason
+    assert names(tmp_path) == before
+
+
+def test_the_copy_of_a_mapped_cache_lies_beside_it_and_is_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere there may be no room for it; a process that dies leaves it to the next `keep`."""
+    draft = MappedModel(Babbler(small(), 1), TokenMap(large(), small()))
+    engine = engine_of(Babbler(large(), 2), draft, change=Change())
+    say(engine, PROMPT)
+    engine.keep(tmp_path)
+    before, seen = names(tmp_path), set[str]()
+    load: Callable[[Babbler, Path], None] = Babbler.load
+
+    def watched(model: Babbler, path: Path) -> None:
+        seen.update(names(tmp_path) - before)
+        load(model, path)
+
+    monkeypatch.setattr(Babbler, "load", watched)
+    assert engine.resume(tmp_path).reason == ""
+    assert names(tmp_path) == before
+    assert len(seen) == 1
+    for name in seen:
+        (tmp_path / name).write_text("x")
+    say(engine, follow_up(engine))
+    engine.keep(tmp_path)
+    assert names(tmp_path).isdisjoint(seen)

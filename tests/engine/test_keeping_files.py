@@ -121,3 +121,15 @@ def test_no_damage_reaches_a_backend(config: Config, tmp_path: Path, target: str
                     assert "read again" in found.reason
             path.write_bytes(whole)
         assert engine.resume(tmp_path).reason == ""
+
+
+@pytest.mark.parametrize("draft", ["draft.gguf", "other.gguf"])
+def test_llama_cpp_knows_what_a_cache_takes_before_it_is_written(config: Config, tmp_path: Path, draft: str) -> None:
+    with closing(Engine.load(config("llama.gguf", draft))) as engine:
+        say(engine, PROMPT)
+        taken = engine.keep(tmp_path / "one").bytes
+        told = [cache.model.saved_size() for cache in engine.context.caches]  # type: ignore[attr-defined]
+        assert 0.9 * taken < sum(told) < taken
+        assert f"may take {max(told):,}" in engine.keep(tmp_path / "two", max(told)).reason
+        assert not (tmp_path / "two").exists()
+        assert engine.keep(tmp_path / "two", taken).reason == ""
