@@ -213,7 +213,10 @@ def candidates(kv: CacheType | None, flash_attention: FlashAttention) -> list[Se
 
 
 LEADS_PLAN = WidthPlan(widths=(2, 3, 4, 6, 8, 16), contexts=(40, 250), leads=True)
-"""What tells how far wide passes move leads: about as long as 300 tokens take.  From 8 on, widths hardly differ."""
+"""What tells how far wide passes move leads: about as long as 300 tokens take.  From 8 on, widths hardly differ.
+
+A prompt is read ahead in passes no wider than the widest (prepare.PIECE), so what was measured here holds for it too.
+"""
 STRICT_PLAN = WidthPlan(widths=tuple(range(2, 17)), group_only=True)
 
 

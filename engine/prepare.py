@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
+from engine.calibration import LEADS_PLAN
 from engine.config import Message, Request
 from engine.context import Cache, Context, common_prefix
 from engine.drafters.lookup import LookupDrafter
@@ -16,26 +17,29 @@ from engine.experience import Experience
 from engine.forget import Prompt
 from engine.pair import Pair
 
-PIECE = 64
-"""Tokens of a pass that reads ahead: what an answer cuts short is lost, and so little is read again in no time."""
+PIECE = max(LEADS_PLAN.widths)
+"""Tokens of a pass that reads ahead: the widest of which it was measured how far they change leads, so that verdicts on
+greedy answers hold.  What an answer cuts short is lost, and so little is read again in no time."""
 _OPEN = 32
 """The last characters of a text may still join with what is typed next, up to a blank among them."""
 _MARKS = ("#", "~")
 """Texts that begin with different tokens."""
 
-Peek = Callable[[Request], Prompt]
+Prompts = Callable[[Request], Prompt]
 """The prompt that a request would get."""
 
 
 class ReadingAhead:
     """Reads what will be asked of one engine; between its steps anything else may be done."""
 
-    def __init__(self, pair: Pair, context: Context, lookup: LookupDrafter, experience: Experience, peek: Peek) -> None:
+    def __init__(
+        self, pair: Pair, context: Context, lookup: LookupDrafter, experience: Experience, prompt: Prompts
+    ) -> None:
         self._pair, self._context, self._lookup = pair, context, lookup
-        self._experience, self._peek = experience, peek
+        self._experience, self._prompt = experience, prompt
 
     def steps(self, request: Request) -> Iterator[None]:
-        """A pass a step.  Raises Interrupted and ModelError; what was read before stays.
+        """First a plan, then a pass a step.  Raises Interrupted and ModelError; what was read before stays.
 
         In strict exactness nothing is read: how a prompt is cut into passes would hang on how fast someone types.  With
         speculation off whole batches are read, as an answer reads them.
@@ -43,10 +47,11 @@ class ReadingAhead:
         ids = [] if self._pair.exact == "strict" else self._sure(request)
         if len(ids) < 2:
             return
+        yield  # whoever came while the plan was made is seen before anything is changed for it
         shared = common_prefix(self._context.ids, ids)
         if shared < len(ids):
             self._lookup.begin(ids, shared)
-            self._context.begin(ids)
+            self._context.begin(ids, ahead=True)
         plain = request.speculation.mode == "off" or not self._pair.can_draft
         for cache in self._readers(request, len(ids)):
             batch = cache.model.n_batch
@@ -57,7 +62,7 @@ class ReadingAhead:
         """What its prompt surely begins with; nothing where there is none, or where turns have to leave for it."""
 
         def ids(wanted: Request) -> Sequence[int]:
-            prompt = self._peek(wanted)
+            prompt = self._prompt(wanted)
             return () if prompt.hole else prompt.ids
 
         goes_back = all(cache.model.reach is None for cache in self._context.caches)
@@ -80,7 +85,8 @@ class ReadingAhead:
 def sure(request: Request, ids: Callable[[Request], Sequence[int]], typed: bool = True) -> Sequence[int]:
     """The ids with which its prompt begins, however the last message goes on, if that is the user's.
 
-    Where it is not, the user is about to write one.  Without `typed` all of it may still be changed.  PromptError.
+    Where it is not, the user is about to write one.  Without `typed` all of it may still be changed, and the answer
+    before it may be continued instead.  PromptError.
     """
     before, text = request.messages, ""
     if before and before[-1].role == "user":
@@ -90,7 +96,10 @@ def sure(request: Request, ids: Callable[[Request], Sequence[int]], typed: bool 
         return ids(structs.replace(request, messages=(*before, Message(role="user", content=content))))
 
     one, other = map(prompt, _continuations(text if typed else ""))
-    return one[: common_prefix(one, other)]
+    found = one[: common_prefix(one, other)]
+    if not typed and before and before[-1].role == "assistant":
+        found = found[: common_prefix(found, ids(structs.replace(request, messages=before, go_on=True)))]
+    return found
 
 
 def _continuations(text: str) -> tuple[str, str]:

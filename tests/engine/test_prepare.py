@@ -5,9 +5,10 @@ from contextlib import suppress
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from engine.calibration import LEADS_PLAN
 from engine.config import Message, Request, Sampling, Speculation
 from engine.context import common_prefix
 from engine.costs import Costs
@@ -54,7 +55,7 @@ def lengths(one: Engine) -> list[int]:
 
 
 def whole(one: Engine, request: Request) -> Sequence[int]:
-    return one._peek(request).ids
+    return one._prompt(request).ids
 
 
 typed = st.lists(
@@ -176,6 +177,60 @@ def test_with_speculation_off_only_what_reads_as_it_would_is_read() -> None:
     assert passes[0] == passes[1]
 
 
+class Passes:
+    """By which pass of a model each token of its cache was read: where it began, and how many tokens it had."""
+
+    def __init__(self, model: Babbler) -> None:
+        self._model = model
+        self._cells: list[tuple[int, int]] = []
+        model.on_pass = self._note
+
+    def _note(self, tokens: Sequence[int]) -> None:
+        self._cells[self._model.length :] = [(self._model.length, len(tokens))] * len(tokens)
+
+    @property
+    def cells(self) -> list[tuple[int, int]]:
+        return self._cells[: self._model.length]
+
+
+@settings(max_examples=40, deadline=None)
+@given(typed, st.sampled_from([LONG, LONG[:300] + "and so on", LONG[:90], "hi"]), st.integers(1, 9), st.booleans())
+@example(typed=[LONG, f"{LONG[:200]}and so on"], sent=LONG[:90], steps=99, left=False)
+def test_with_speculation_off_a_text_that_was_changed_is_read_as_if_nothing_had_been(
+    tmp_path_factory: pytest.TempPathFactory, typed: list[str], sent: str, steps: int, left: bool
+) -> None:
+    """So every bit is that of the answer alone, whatever was typed first, if the conversation is left meanwhile too."""
+    one, alone = engine(batch=32), engine(batch=32)
+    passes = [Passes(other.pair.target) for other in (one, alone)]  # type: ignore[arg-type]
+    answers = [last(other.answer(asked([user("what")], fixed(0)))) for other in (one, alone)]
+    history = [user("what"), of(answers[0])]
+    for text in typed:
+        prepare(one, asked([*history, user(text)], fixed(0)), steps)
+    if left:
+        folder = tmp_path_factory.mktemp("kept")
+        one.keep(folder)
+        one.resume(folder)
+    for other in (one, alone):
+        last(other.answer(asked([*history, user(sent)], fixed(0))))
+    assert passes[0].cells == passes[1].cells
+
+
+def test_a_piece_is_no_wider_than_what_verdicts_were_measured_for() -> None:
+    assert max(LEADS_PLAN.widths) >= PIECE
+
+
+def test_nothing_is_changed_before_whoever_waits_was_seen() -> None:
+    """Making the plan may take a while, and a pass once begun takes up what was said meanwhile."""
+    one = engine()
+    last(one.answer(asked([user("what")])))
+    before = list(one.context.ids), lengths(one)
+    steps = one.prepare(asked([user(LONG)]))
+    next(steps)
+    assert (one.context.ids, lengths(one)) == before
+    next(steps)
+    assert (one.context.ids, lengths(one)) != before
+
+
 def test_what_was_read_in_other_pieces_is_not_called_identical() -> None:
     one = engine()
     greedy = Request(messages=(user(LONG),), sampling=Sampling(temperature=0), max_tokens=4)
@@ -209,6 +264,16 @@ def test_a_cache_that_cannot_go_back_reads_what_no_typing_changes() -> None:
         assert lengths(one)[0] >= held
         held = lengths(one)[0]
     assert last(one.answer(asked([*history, user("hi")]))).cache.target.reused == held
+
+
+def test_a_cache_that_cannot_go_back_reads_nothing_that_continuing_would_change() -> None:
+    one, said = engine(kind="recurrent", batch=2), Message(role="assistant", content="hello")
+    history = [user("what"), said]
+    for text in ("", "h", LONG):
+        prepare(one, asked([*history, user(text)]))
+    held = lengths(one)[0]
+    assert held > 0
+    assert last(one.answer(asked(history, go_on=True))).cache.target.reused == held
 
 
 def test_copies_come_from_what_was_read_ahead_and_not_from_the_conversation_before() -> None:
@@ -260,7 +325,7 @@ def test_turns_that_have_to_leave_do_so_when_they_are_asked() -> None:
     while True:
         history.append(user("hello world " * 4))
         request = asked(history)
-        if one._peek(request).hole:
+        if one._prompt(request).hole:
             break
         history.append(of(last(one.answer(request))))
     before = list(one.context.ids), lengths(one)
