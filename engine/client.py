@@ -27,6 +27,7 @@ from engine.frames import (
     Job,
     Keep,
     Load,
+    Noted,
     Prepare,
     Quit,
     Remark,
@@ -68,8 +69,8 @@ class EngineClient:
         self._replies: asyncio.Queue[Reply | None] = asyncio.Queue()
         """None marks the end."""
         self._one_job = asyncio.Lock()
-        self._awaited: deque[asyncio.Future[Remark | None]] = deque()
-        """One for each remark that the process owes, in order; None where it died."""
+        self._awaited: dict[type[Remark], deque[asyncio.Future[Remark | None]]] = {Noted: deque(), Counted: deque()}
+        """One for each remark that the process owes, in order of its kind; None where it died."""
         self._owed: Last | None = None
         """How the job in hand ends, while it has not."""
         self._died: str | None = None
@@ -142,22 +143,27 @@ class EngineClient:
         """Draft otherwise from the next round of the running answer on; returns as `stop` does."""
         await self._note(SetSpeculation(speculation=speculation))
 
-    async def keep(self, folder: Path) -> Kept:
+    async def keep(self, folder: Path, most: int | None = None) -> Kept:
         """Have the caches written to a folder of the conversation's own, once what runs is done.
 
-        What that takes, or why nothing was written; raises as `load` does.
+        What that takes, or why nothing was written, as where they take more than `most` bytes; raises as `load` does.
         """
-        return await self._one(Keep(folder=folder), Kept)
+        return await self._one(Keep(folder=folder, most=most), Kept)
 
     async def resume(self, folder: Path) -> Resumed:
-        """Have the caches take up what was kept of a conversation, in place of what they hold; as `keep`."""
+        """Have the caches take up what was kept of a conversation, in place of what they hold; as `keep`.
+
+        Where nothing was kept, or none of it can be taken up, they hold nothing; so ask whenever another conversation
+        is gone over to, whether its folder exists or not.
+        """
         return await self._one(Resume(folder=folder), Resumed)
 
     async def prepare(self, request: Request) -> None:
         """Have the prompt so far read while nothing else is to be done; returns as `stop` does.
 
         The last message is what is being typed; it may be empty, or missing.  A later one replaces it, and every other
-        job ends it at once.  The caches go over to this conversation, so ask for the one that is looked at.
+        job ends it at once; while one waits or runs, this is for nothing.  The caches go over to this conversation, so
+        ask for the one that is looked at.
         """
         with suppress(ConfigError):  # it cannot be sent, so it cannot be asked either: that will say so
             await self._note(Prepare(request=request))
@@ -253,7 +259,7 @@ class EngineClient:
         """Send what is answered at once; the answer to come."""
         frame = frames.pack(command)
         future: asyncio.Future[Remark | None] = asyncio.get_running_loop().create_future()
-        self._awaited.append(future)
+        self._awaited[Counted if isinstance(command, Count) else Noted].append(future)
         self._send(frame)
         return future
 
@@ -280,8 +286,9 @@ class EngineClient:
         code = await self._process.wait()
         self._died = self._obituary(code, why)
         self._replies.put_nowait(None)
-        while self._awaited:
-            self._settle(None)
+        for awaited in self._awaited.values():
+            while awaited:
+                self._settle(awaited, None)
         if self._process.stdin is not None:
             self._process.stdin.close()
 
@@ -292,7 +299,7 @@ class EngineClient:
             size = frames.length(await stdout.readexactly(frames.HEADER.size))
             reply = frames.unpack(await stdout.readexactly(size), frames.replies)
             if isinstance(reply, Remark):
-                self._settle(reply)
+                self._settle(self._awaited[type(reply)], reply)
             else:
                 self._replies.put_nowait(reply)
 
@@ -300,8 +307,9 @@ class EngineClient:
         with suppress(ProcessLookupError):
             self._process.kill()
 
-    def _settle(self, remark: Remark | None) -> None:
-        if self._awaited and not (future := self._awaited.popleft()).done():
+    @staticmethod
+    def _settle(awaited: "deque[asyncio.Future[Remark | None]]", remark: Remark | None) -> None:
+        if awaited and not (future := awaited.popleft()).done():
             future.set_result(remark)
 
     def _obituary(self, code: int, why: str) -> str:

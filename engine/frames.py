@@ -41,6 +41,8 @@ class Keep(Command, frozen=True, kw_only=True):
     """Write the caches to a folder; answered by Kept, or Failed."""
 
     folder: Path
+    most: int | None = None
+    """Bytes that they may take; None: any."""
 
 
 class Resume(Command, frozen=True, kw_only=True):
@@ -50,13 +52,16 @@ class Resume(Command, frozen=True, kw_only=True):
 
 
 class Prepare(Command, frozen=True, kw_only=True):
-    """Read ahead what will be asked, as long as there is nothing else to do; answered by Noted at once."""
+    """Read ahead what will be asked, as long as there is nothing else to do; answered by Noted at once.
+
+    One that comes while a job waits or runs is dropped: it was said of a conversation that the job changes.
+    """
 
     request: Request
 
 
 class Count(Command, frozen=True, kw_only=True):
-    """Count the tokens of texts; answered by Counted at once."""
+    """Count the tokens of texts; answered by Counted, beside all else, in the order of these commands."""
 
     texts: list[str]
 
@@ -91,7 +96,7 @@ Job = Load | Ask | Keep | Resume | Prepare
 """What is done one after another."""
 AnyCommand = Job | Stop | SetSpeculation | Count | Quit
 Remark = Noted | Counted
-"""What the host says at once, in the order of the commands."""
+"""What the host says beside its jobs; each kind in the order of its commands."""
 Reply = HostEvent | Remark
 Record = Command | Event
 R = TypeVar("R")

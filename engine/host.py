@@ -2,7 +2,8 @@
 
 Frames run over private copies of descriptors 0 and 1, made before anything else; descriptors 1 and 2 then are the
 log, so nothing that a native library prints can reach the app.  The main thread loads and answers; a second one reads
-commands, so that Stop acts while the first is inside a native pass, and so that the process never outlives the app.
+commands, so that Stop acts while the first is inside a native pass, and so that the process never outlives the app; a
+third one counts tokens, so that a long text holds up neither.
 """
 
 import faulthandler
@@ -64,12 +65,20 @@ class Host:
         self._out, self._load = out, load
         self._writing = threading.Lock()
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._texts: queue.SimpleQueue[list[str] | None] = queue.SimpleQueue()
+        """To be counted; None ends that."""
+        self._counting = threading.Lock()
+        """Held while the engine counts a text: it must not be closed meanwhile."""
         self._turn = threading.Lock()
         """Guards all below: what the reading thread says to a job must not be lost while the job begins."""
         self._engine: Hosted | None = None
         self._taken = 0
         self._done = 0
         """Jobs taken in and finished; the next command counts for the last one taken in."""
+        self._ending = False
+        """Whether the last reply to the job in hand is on its way: what comes from now on may answer to it."""
+        self._ahead: Prepare | None = None
+        """What is to be read ahead; the latest one alone, and none while a job waits or runs."""
         self._answering = self._idling = False
         """Whether the main thread is in an answer, or in what ends as soon as there is a job."""
         self._early: list[tuple[int, Stop | SetSpeculation]] = []
@@ -82,10 +91,11 @@ class Host:
             case Load() | Ask() | Keep() | Resume():
                 with self._turn:
                     self._taken += 1
+                    self._ahead = None
                     self._jobs.put(command)
                     self._rouse()
-            case Prepare():  # a job that nobody waits for: no command counts for it, and the pass that runs may end
-                self._jobs.put(command)
+            case Prepare():
+                self._prepare(command)
                 self._remark(Noted())
             case Stop() | SetSpeculation():
                 with self._turn:
@@ -95,12 +105,23 @@ class Host:
                         self._tell(command)
                 self._remark(Noted())
             case Count():
-                self._remark(self._count(command.texts))
+                self._texts.put(command.texts)
             case Quit():
                 self.quit()
 
+    def _prepare(self, command: Prepare) -> None:
+        """A job that nobody waits for: no command counts for it, and the pass that runs may end.
+
+        After another job it would take what that has read out of the caches again.
+        """
+        with self._turn:
+            if self._taken <= self._done + self._ending:
+                self._ahead = command
+                self._jobs.put(command)
+
     def quit(self) -> None:
         """End the job in hand and take no other."""
+        self._texts.put(None)
         with self._turn:
             self._quitting = True
             self._tell(Stop())
@@ -122,6 +143,7 @@ class Host:
     def _finished(self) -> None:
         with self._turn:
             self._done += 1
+            self._ending = False
             self._early = [early for early in self._early if early[0] > self._done]
 
     def _remark(self, remark: frames.Remark) -> None:
@@ -129,11 +151,18 @@ class Host:
         with suppress(AppGone):
             self._send(remark)
 
+    def count(self) -> None:
+        """Count what is asked for until there will be no more; called by a thread of its own."""
+        while (texts := self._texts.get()) is not None and not self._quitting:
+            self._remark(self._count(texts))
+
     def _count(self, texts: list[str]) -> Counted:
-        """In the reading thread, as an answer may take minutes; the engine stays open meanwhile."""
+        counts: list[int] = []
         try:
-            with self._turn:
-                return Counted(counts=self._loaded().count(texts))
+            for text in texts:
+                with self._counting:
+                    counts += self._loaded().count([text])
+            return Counted(counts=counts)
         except EngineError as error:
             return Counted(counts=[], failed=str(error))
         except Exception as error:
@@ -187,11 +216,11 @@ class Host:
         try:
             self._do(job)
         except EngineError as error:
-            self._send(frames.failed(error))
+            self._end(frames.failed(error))
         except AppGone:
             raise
         except Exception as error:
-            self._send(Failed(kind="internal", message=_unexpected(error)))
+            self._end(Failed(kind="internal", message=_unexpected(error)))
 
     def _do(self, job: Job) -> None:
         match job:
@@ -200,11 +229,12 @@ class Host:
             case Ask():
                 self._answer(job.request)
             case Keep():
-                self._send(self._loaded().keep(job.folder))
+                self._end(self._loaded().keep(job.folder, job.most))
             case Resume():
-                self._send(self._loaded().resume(job.folder))
+                self._end(self._loaded().resume(job.folder))
             case Prepare():
-                self._idle(lambda engine: engine.prepare(job.request))
+                if job is self._ahead:
+                    self._idle(lambda engine: engine.prepare(job.request))
 
     def _loaded(self) -> Hosted:
         if self._engine is None:
@@ -216,7 +246,7 @@ class Host:
         engine = self._load(config, self._progress)
         with self._turn:
             self._engine = engine
-        self._send(engine.loaded)
+        self._end(engine.loaded)
 
     def _progress(self, loading: Loading) -> None:
         self._send(loading)
@@ -235,7 +265,9 @@ class Host:
                     self._tell_again()
                 if isinstance(event, Finished):
                     self._hush()  # a Stop from here on must not reach the next answer
-                self._send(event)
+                    self._end(event)
+                else:
+                    self._send(event)
         finally:
             self._hush()
             if isinstance(events, Generator):
@@ -260,7 +292,14 @@ class Host:
         with self._turn:
             engine, self._engine = self._engine, None
         if engine is not None:
-            engine.close()
+            with self._counting:
+                engine.close()
+
+    def _end(self, reply: frames.Reply) -> None:
+        """Send the last reply to a job."""
+        with self._turn:
+            self._ending = True
+        self._send(reply)
 
     def _send(self, reply: frames.Reply) -> None:
         with self._writing:
@@ -300,6 +339,7 @@ def serve(
             abandon(1)
 
     threading.Thread(target=listen, name="commands", daemon=True).start()
+    threading.Thread(target=host.count, name="counts", daemon=True).start()
     try:
         host.work()
     finally:

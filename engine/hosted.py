@@ -43,16 +43,16 @@ class Hosted(Protocol):
         """From any thread: a step of `study` or `prepare` that is running ends at once, as Interrupted."""
         ...
 
-    def keep(self, folder: Path) -> Kept:
-        """Write the caches to a folder."""
+    def keep(self, folder: Path, most: int | None = None) -> Kept:
+        """Write the caches to a folder, if they take no more than `most` bytes."""
         ...
 
     def resume(self, folder: Path) -> Resumed:
-        """Take up what was kept there."""
+        """Take up what was kept there; hold nothing where that is nothing."""
         ...
 
     def count(self, texts: list[str]) -> list[int]:
-        """From any thread: how many tokens each text has."""
+        """From any thread: how many tokens each text has; not beside `close`."""
         ...
 
     def close(self) -> None:

@@ -120,7 +120,7 @@ class ToyClient:
     async def set_speculation(self, speculation: Speculation) -> None:
         """Nothing changes."""
 
-    async def keep(self, _folder: Path) -> Kept:
+    async def keep(self, _folder: Path, _most: int | None = None) -> Kept:
         """Nothing is kept."""
         return Kept(bytes=0)
 

@@ -156,11 +156,11 @@ class FakeEngine:
     def pause(self) -> None:
         """Nothing to end."""
 
-    def keep(self, folder: Path) -> Kept:
+    def keep(self, folder: Path, most: int | None = None) -> Kept:
         """Says what it was told to, and fails where it was told that."""
         if folder.name == "fault":
             raise DecodeFailed("the cache is gone: ask again")
-        return Kept(bytes=len(folder.name))
+        return Kept(bytes=len(folder.name), reason="" if most is None else f"at most {most}")
 
     def resume(self, folder: Path) -> Resumed:
         """As much."""

@@ -47,20 +47,20 @@ requests = st.builds(
     ),
     stop=st.lists(texts.filter(bool)).map(tuple),
 )
+counts = st.integers(0, 2**40)
 speculations = st.builds(Speculation) | st.builds(Speculation, mode=st.just("fixed"), length=st.integers(1, 64))
 paths = st.binary(min_size=1).map(lambda raw: Path(raw.replace(b"\0", b"/").decode("utf-8", "surrogateescape")))
 commands = (
     st.builds(Ask, request=requests)
     | st.builds(Load, config=st.builds(EngineConfig, target=paths, draft=st.none() | paths))
     | st.builds(SetSpeculation, speculation=speculations)
-    | st.builds(Keep, folder=paths)
+    | st.builds(Keep, folder=paths, most=st.none() | counts)
     | st.builds(Resume, folder=paths)
     | st.builds(Prepare, request=requests)
     | st.builds(Count, texts=st.lists(texts))
     | st.builds(Stop)
     | st.builds(Quit)
 )
-counts = st.integers(0, 2**40)
 rounds = st.builds(
     Round,
     source=st.sampled_from(["lookup", "model", "exit", None]),

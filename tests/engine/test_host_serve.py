@@ -66,6 +66,7 @@ class Reader(FakeEngine):
         self.inside, self.go, self.told = threading.Event(), threading.Event(), threading.Event()
         self.begun: list[str] = []
         self.ended: list[str] = []
+        self.answered = False
 
     def prepare(self, request: Request) -> Iterator[None]:
         word = request.messages[-1].content
@@ -88,6 +89,7 @@ class Reader(FakeEngine):
     def answer(self, request: Request) -> Iterator[AnswerEvent]:
         assert self.ended == self.begun
         yield from super().answer(request)
+        self.answered = True
 
 
 def ask(word: str) -> Request:
@@ -114,6 +116,12 @@ class Served:
         stream = io.BytesIO(b"".join(frames.pack(command) for command in commands))
         host.serve(stream, self.out, self.load, self.abandoned.append)
         return list(frames.read(io.BytesIO(self.out.getvalue()), frames.replies))
+
+
+def until(out: io.BytesIO, said: bytes) -> None:
+    """Wait until the host has said something."""
+    while said not in out.getvalue():
+        pass
 
 
 def finish(served: host.Host, thread: threading.Thread, out: io.BytesIO) -> None:
@@ -228,6 +236,7 @@ def test_an_answer_ends_what_is_read_ahead_within_its_pass_and_more_typing_after
     thread = threading.Thread(target=served.work, daemon=True)
     thread.start()
     served.take(Load(config=config()))
+    until(out, b"Loaded")
     for number, word in enumerate(("a", "ab", "abc"), start=1):
         served.take(Prepare(request=ask(word)))
         assert not engine.told.is_set()
@@ -267,10 +276,110 @@ def test_a_stop_is_for_the_answer_and_not_for_what_is_to_be_read_ahead_after_it(
 
 
 def test_nothing_is_read_ahead_and_nothing_counted_without_a_model() -> None:
-    noted, counted = Served().run(Prepare(request=ask("a")), Count(texts=["a"]), Quit())
+    out = io.BytesIO()
+    served = host.Host(out, FakeEngine.load)
+    served.take(Prepare(request=ask("a")))
+    served.take(Count(texts=["a"]))
+    served._texts.put(None)
+    served.count()
+    noted, counted = frames.read(io.BytesIO(out.getvalue()), frames.replies)
     assert noted == Noted()
     assert isinstance(counted, Counted)
     assert "load one first" in counted.failed
+
+
+class Counter(FakeEngine):
+    """Counts texts that take as long as the test wants."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(config)
+        self.inside, self.go = threading.Event(), threading.Event()
+        self.closed_under: list[bool] = []
+
+    def count(self, texts: list[str]) -> list[int]:
+        self.inside.set()
+        assert self.go.wait(30)
+        self.closed_under.append(self.closed)
+        return super().count(texts)
+
+
+def test_a_long_text_to_count_holds_up_no_stop_and_no_answer_and_the_engine_stays_open_for_it() -> None:
+    engine, out = Counter(config()), io.BytesIO()
+    served = host.Host(out, lambda _config, _progress: engine)
+    threads = [threading.Thread(target=work, daemon=True) for work in (served.work, served.count)]
+    for thread in threads:
+        thread.start()
+    served.take(Load(config=config()))
+    until(out, b"Loaded")
+    served.take(Count(texts=["abc", "de"]))
+    assert engine.inside.wait(30)
+    served.take(Ask(request=ask("block")))
+    served.take(Stop())
+    until(out, b"Finished")
+    assert b"Counted" not in out.getvalue()
+    served.take(Load(config=config()))
+    while served._engine is not None and not engine.closed:
+        pass
+    engine.go.set()
+    until(out, b"Counted")
+    served.take(Quit())
+    for thread in threads:
+        thread.join(30)
+    replies = list(frames.read(io.BytesIO(out.getvalue()), frames.replies))
+    assert [reply.finish_reason for reply in (r.answer for r in replies if isinstance(r, Finished))] == ["cancelled"]
+    assert engine.closed
+    assert engine.closed_under[0] is False
+
+
+def test_what_is_to_be_read_ahead_is_dropped_while_an_answer_runs_and_not_once_it_has_ended() -> None:
+    """It would take the new answer out of the caches again; who has seen the answer's end may ask again at once."""
+
+    class Prompt(io.BytesIO):
+        """Types on in the very moment in which the answer is told to be done."""
+
+        def write(self, frame: object) -> int:
+            assert isinstance(frame, bytes)
+            if isinstance(frames.unpack(frame[4:], frames.replies), Finished):
+                assert not engine.answered
+                served.take(Prepare(request=ask("after")))
+            return super().write(frame)
+
+    engine, out = Reader(config()), Prompt()
+    served = host.Host(out, lambda _config, _progress: engine)
+    served._writing = threading.RLock()  # type: ignore[assignment]
+    thread = threading.Thread(target=served.work, daemon=True)
+    thread.start()
+    served.take(Load(config=config()))
+    until(out, b"Loaded")
+    served.take(Ask(request=ask("block")))
+    until(out, b"Reading")
+    for word in ("b", "bu", "but"):
+        served.take(Prepare(request=ask(word)))
+        assert served._jobs.empty()
+    served.take(Stop())
+    assert engine.inside.wait(30)
+    served.quit()
+    thread.join(30)
+    assert engine.begun == ["after"]
+
+
+def test_of_what_is_to_be_read_ahead_the_latest_counts() -> None:
+    """Also where the ones before it were not begun yet."""
+    engine = Reader(config())
+    out = io.BytesIO()
+    served = host.Host(out, lambda _config, _progress: engine)
+    served.take(Load(config=config()))
+    served._jobs.put(None)
+    served.work()
+    served._engine = engine
+    for word in ("a", "ab", "abc"):
+        served.take(Prepare(request=ask(word)))
+    first, *_ = (served._jobs.get() for _ in range(3))
+    assert first is not None
+    served._do(first)
+    assert engine.begun == []
+    assert isinstance(served._ahead, Prepare)
+    assert served._ahead.request == ask("abc")
 
 
 def test_no_study_is_begun_while_jobs_wait() -> None:
