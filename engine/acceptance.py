@@ -3,7 +3,8 @@
 A chance is what was seen of the token's class (how long the match is, how many places agree; how sure the draft model
 is), around a prior, moved in logits by a mood that all classes of a source share, and for copies by what is known of
 the token behind which they began, such as a quotation mark: classes last, the others are quick and fade.  One
-invariant: what is learned depends on classes, openers and verdicts alone, so it can be kept and taken up again.
+invariant: what is learned depends on classes, openers and verdicts alone.  So classes and moods can be kept and taken
+up again; openers last for the run alone, as what stands behind a token in one text says little of another.
 """
 
 import math
