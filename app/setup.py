@@ -6,7 +6,6 @@ Tests put their own in the place of each; nothing here is imported that is slow 
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -163,11 +162,11 @@ class Setup:
     """Where the engine's native output goes."""
     crash_log: Path
     """Where the window's own faults go."""
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     """What every answer begins from: sampling, speculation, limits, the system's message, looks."""
-    store: Callable[[], Store] = partial(Store.open, None)
+    store: Callable[[], Store] = lambda: Store.open(None)
     """Opens the conversations."""
-    caches: Caches = Caches(None)
+    caches: Caches = field(default_factory=lambda: Caches(None))
     """Where what the models have read is kept."""
     save: Callable[[Mapping[str, object]], None] = lambda _: None
     """Writes settings into the user's file."""

@@ -20,6 +20,14 @@ ALL = 1_000_000_000
 """More lines than there are: a column of which nobody says what is in view is in view."""
 
 
+async def discard(parent: Widget, children: Sequence[Widget]) -> None:
+    """Remove widgets and what was drawn of them, which Textual keeps for its last thousand widgets."""
+    drawn = [node._styles_cache for child in children for node in child.walk_children(Widget, with_self=True)]
+    await parent.remove_children(children)
+    for cache in drawn:
+        cache.clear()
+
+
 class ColumnLayout(Layout):
     """Puts what is mounted where it belongs between rows that are not."""
 
@@ -252,7 +260,7 @@ class Column(Widget):
         for row in rows:
             row.widget, row.ready = None, False
             row.inner.clear()
-        await self.remove_children(gone)
+        await discard(self, gone)
 
     def relaid(self) -> None:
         """Have the rows laid out anew: what is ready, or which rows there are, has changed."""

@@ -1,7 +1,7 @@
 """What the next message is made from: its text, the files with it, and the messages that wait for their turn.
 
-One invariant: what was typed or attached is in exactly one place, the prompt or, once it was sent, the line of those that
-wait, until `accept` says that it was taken; nothing else forgets it.
+One invariant: what was typed or attached is in exactly one place, the prompt or, once it was sent, the line of those
+that wait, until `accept` says that it was taken; nothing else forgets it.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ import asyncio
 from textual.widgets._markdown import MarkdownBlock
 from textual.worker import Worker
 
-from app.widgets.column import Column
+from app.widgets.column import Column, discard
 from app.widgets.pieces import Piece, block_parser, cut, is_long, is_long_block, lines_of, lines_taken
 from app.widgets.prose import STREAMED_CODE, Prose, ProseFence, code_blocks, plain
 from app.widgets.row import Row
@@ -28,7 +28,7 @@ async def shorten(prose: Prose, text: str) -> None:
         await prose.update(text)
     else:
         prose._markdown = text
-        await prose.remove_children(blocks[count:])
+        await discard(prose, blocks[count:])
 
 
 class Passage(Row):

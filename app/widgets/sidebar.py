@@ -21,9 +21,9 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from app.paths import shown
-from app.screens.path_dialog import PathDialog, Question
+from app.screens import questions
+from app.screens.path_dialog import PathDialog
 from app.store.records import Hit, Summary
-from app.transfer import Export, file_name, take_in
 from app.widgets.closing import unless_closing
 from app.widgets.field import Field
 from app.widgets.key_button import KeyButton
@@ -344,14 +344,7 @@ class Sidebar(Vertical):
     def action_export(self) -> None:
         """Ask for a file and write the conversation to it."""
         if (row := self.at) is not None:
-            question = Question(
-                title="Export this conversation",
-                hint="A name that ends in .json can be imported again; any other is written as Markdown.",
-                verb="Export",
-                do=Export(self._store, row.id),
-                value=file_name(row.title),
-            )
-            self.app.push_screen(PathDialog(question), self._exported)
+            self.app.push_screen(PathDialog(questions.export(self._store, row.id, row.title)), self._exported)
 
     def _exported(self, file: Path | None) -> None:
         if file is not None:
@@ -359,13 +352,7 @@ class Sidebar(Vertical):
 
     def action_import(self) -> None:
         """Ask for a file and read a conversation from it."""
-        question = Question(
-            title="Import a conversation",
-            hint="A .json file that was exported here.",
-            verb="Import",
-            do=lambda path: take_in(self._store, path),
-        )
-        self.app.push_screen(PathDialog(question), self._imported)
+        self.app.push_screen(PathDialog(questions.take_in(self._store)), self._imported)
 
     def _imported(self, id: int | None) -> None:
         if id is not None:

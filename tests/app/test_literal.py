@@ -158,7 +158,7 @@ async def test_html_and_odd_line_ends_of_a_model_are_shown() -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await say(pilot, app, engine, text)
         shown = lines(pilot)
-        assert shown.count("<div onclick='x'>hi</div>") == 3  # question, answer, note
+        assert shown.count("<div onclick='x'>hi</div>") == 4  # title, question, answer, note
         assert shown.count("a <b>bold</b>") == 3
 
 
