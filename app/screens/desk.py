@@ -45,8 +45,8 @@ class Desk(Screen[None]):
             "ctrl+f", "search", "Search", id="chat.search", show=False, priority=True,
             tooltip="Search all conversations",
         ),
-        Binding("f3", "figures", "Figures", id="chat.figures", tooltip="Show or hide the panel of figures"),
-        Binding("f4", "colours", "Origins", id="chat.colours", tooltip="Colour tokens by where they came from"),
+        Binding("f3", "figures", "Figures", id="chat.figures", show=False, tooltip="Show or hide the panel of figures"),
+        Binding("f4", "colours", "Origins", id="chat.colours", show=False, tooltip="Colour tokens by where they came from"),
         Binding(
             "ctrl+up", "browse", "Messages", id="chat.browse", show=False, priority=True,
             tooltip="Go through the messages",
@@ -84,9 +84,10 @@ class Desk(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Conversations; title, messages, figures and prompt; more figures; keys."""
-        with Horizontal(id="desk"):
+        with Horizontal(id="desk") as desk:
             yield Sidebar(self.chat.store)
-            with Vertical(id="chat"):
+            with Vertical(id="chat") as chat:
+                desk.BLANK = chat.BLANK = True  # every frame would cut up their lines, of which nothing is seen
                 yield TitleBar()
                 yield Conversation()
                 yield StatusLine()
