@@ -39,9 +39,12 @@ class ChatScreen(AnsweringScreen):
     BINDINGS = [
         Binding("ctrl+n", "new", "New chat", id="chat.new", tooltip="Start an empty conversation", priority=True),
         Binding("ctrl+r", "again", "Again", id="chat.again", tooltip="Answer the last question anew"),
-        Binding("f6", "models", "Models", id="chat.models", tooltip="Choose, fetch and load models", priority=True),
         Binding(
-            "f7", "settings", "Settings", id="chat.settings", priority=True,
+            "f6", "models", "Models", id="chat.models", show=False, priority=True,
+            tooltip="Choose, fetch and load models",
+        ),
+        Binding(
+            "f7", "settings", "Settings", id="chat.settings", show=False, priority=True,
             tooltip="System prompt, sampling and the program",
         ),
         Binding("f8", "warmer", "Again, warmer", id="chat.warmer", show=False, tooltip="Answer anew, more boldly"),

@@ -45,8 +45,14 @@ class Desk(Screen[None]):
             "ctrl+f", "search", "Search", id="chat.search", show=False, priority=True,
             tooltip="Search all conversations",
         ),
-        Binding("f3", "figures", "Figures", id="chat.figures", show=False, tooltip="Show or hide the panel of figures"),
-        Binding("f4", "colours", "Origins", id="chat.colours", show=False, tooltip="Colour tokens by where they came from"),
+        Binding(
+            "f3", "figures", "Figures", id="chat.figures", show=False,
+            tooltip="Show or hide the panel of figures",
+        ),
+        Binding(
+            "f4", "colours", "Origins", id="chat.colours", show=False,
+            tooltip="Colour tokens by where they came from",
+        ),
         Binding(
             "ctrl+up", "browse", "Messages", id="chat.browse", show=False, priority=True,
             tooltip="Go through the messages",

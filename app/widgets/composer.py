@@ -40,7 +40,8 @@ class Composer(Vertical):
     """The prompt with its files and what waits."""
 
     BINDINGS = [
-        Binding("ctrl+o", "attach", "Attach", id="prompt.attach", tooltip="Add a text file: its path follows the @"),
+        Binding("ctrl+o", "attach", "Attach", id="prompt.attach", show=False,
+                tooltip="Add a text file: its path follows the @"),
         Binding("escape", "back", "Back", id="prompt.back", show=False,
                 tooltip="Close the list of paths, or take back the message that waits"),
         Binding("backspace", "drop_last", "Remove file", id="prompt.drop_last", show=False, priority=True,
