@@ -14,6 +14,7 @@ from app.screens.path_dialog import PathDialog
 from app.setup import DraftFit, Known, Offer
 from app.themes import THEMES
 from app.widgets.bar import Bar
+from app.widgets.field import Field
 from app.widgets.row_list import RowList
 from models.errors import ModelsError
 from tests.app.fakes_shelf import CONFIG, FakeShelf, until
@@ -286,7 +287,8 @@ async def test_a_file_of_ones_own_is_added_by_its_path(tmp_path: Path) -> None:
         await pilot.press("a")
         await until(pilot, lambda: isinstance(app.screen, PathDialog))
         shelf.release.set()
-        await pilot.press(*"~/x.gguf", "enter")
+        app.screen.query_one(Field).value = "~/x.gguf"
+        await pilot.press("enter")
         await until(pilot, lambda: app.said_last == "Added.")
         assert ("add", "~/x.gguf") in shelf.asked
 

@@ -121,9 +121,15 @@ async def test_a_button_that_can_do_nothing_is_grey_and_does_nothing(told: Told)
         assert told.store.summaries()[0].title == "One"
 
 
+def write(app: Host, text: str) -> None:
+    """Put a text in place of what stands in the field that has the focus."""
+    assert isinstance(app.focused, Field)
+    app.focused.value = text
+
+
 async def search(pilot: Pilot[None], app: Host, text: str) -> None:
     await pilot.press("slash")
-    app.field.value = text
+    write(app, text)
     await until(pilot, lambda: app.bar._searched == text)
 
 
@@ -170,7 +176,9 @@ async def test_enter_before_the_search_is_done_takes_no_old_row(told: Told) -> N
     async with app.run_test(size=(120, 30)) as pilot:
         await ready(pilot, app)
         app.bar._settle_s = 3600.0
-        await pilot.press("slash", *"needle", "enter")
+        await pilot.press("slash")
+        write(app, "needle")
+        await pilot.press("enter")
         await until(pilot, lambda: app.bar._searched == "needle")
         assert app.said == []
         assert app.drawn()[:2] == [" 2 hits in 1 chat", " Needle"]
@@ -261,7 +269,8 @@ async def test_a_title_is_rewritten_in_its_place(told: Told) -> None:
         assert line is not None
         assert field.region.y == app.bar.rows.region.y + line
         assert field.value == "Second"
-        await pilot.press(*"[/] x", "enter")
+        write(app, "[/] x")
+        await pilot.press("enter")
         await until(pilot, lambda: told.store.get(second).title == "[/] x")
         await until(pilot, lambda: " [/] x" in app.drawn())
         assert app.said == [Sidebar.ConversationRenamed(second, "[/] x")]
@@ -277,7 +286,9 @@ async def test_escape_keeps_the_old_title_and_going_elsewhere_the_new_one(
     app = Host(told.store)
     async with app.run_test(size=(120, 30)) as pilot:
         await ready(pilot, app)
-        await pilot.press("r", *"new", *keys)
+        await pilot.press("r")
+        write(app, "new")
+        await pilot.press(*keys)
         await until(pilot, lambda: not app.bar.query(Rename))
         await until(pilot, lambda: f" {title}" in app.drawn())
         assert told.store.get(id).title == title
@@ -288,7 +299,8 @@ async def test_a_terminal_that_loses_the_focus_ends_no_renaming(told: Told) -> N
     app = Host(told.store)
     async with app.run_test(size=(120, 30)) as pilot:
         await ready(pilot, app)
-        await pilot.press("r", *"new")
+        await pilot.press("r")
+        write(app, "new")
         app.app_focus = False
         await pilot.pause()
         app.app_focus = True
@@ -341,7 +353,9 @@ async def test_a_hit_is_renamed_and_deleted_by_its_conversation(told: Told) -> N
     async with app.run_test(size=(120, 30)) as pilot:
         await ready(pilot, app)
         await search(pilot, app, "needle")
-        await pilot.press("down", "end", "r", *"Renamed", "enter")
+        await pilot.press("down", "end", "r")
+        write(app, "Renamed")
+        await pilot.press("enter")
         hit = app.bar.at
         assert hit is not None
         await until(pilot, lambda: told.store.get(hit.id).title == "Renamed")
@@ -383,12 +397,14 @@ async def test_a_conversation_goes_out_and_comes_in_by_the_dialog(
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, PathDialog))
         assert app.screen.query_one(Field).value == "What-is-it.md"
-        await pilot.press(*["backspace"] * 2, *"json", "enter")
+        write(app, "What-is-it.json")
+        await pilot.press("enter")
         await until(pilot, (tmp_path / "What-is-it.json").exists)
         await until(pilot, lambda: any("Exported to" in line for line in screen_lines(pilot)))
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, PathDialog))
-        await pilot.press(*"gone.json", "enter")
+        write(app, "gone.json")
+        await pilot.press("enter")
         await until(pilot, lambda: app.screen.query_one("#path-said").has_class("-error"))
         assert "gone.json cannot be read" in str(app.screen.query_one("#path-said").render())
         app.screen.query_one(Field).value = "What-is-it.json"
@@ -426,24 +442,26 @@ async def test_the_dialog_is_given_up_and_its_buttons_work(
 # Mouse
 
 
-@pytest.mark.parametrize("name", ["new", "rename", "pin", "delete", "export", "import"])
-async def test_every_button_does_what_its_key_does(told: Told, name: str) -> None:
+async def test_every_button_does_what_its_key_does(told: Told) -> None:
     id = told.said("One")
     app = Host(told.store)
     async with app.run_test(size=(120, 30)) as pilot:
         await ready(pilot, app)
-        labels = {str(button.render()).lower(): button for button in app.bar.query(KeyButton)}
-        await pilot.click(labels[name])
-        done = {
-            "new": lambda: app.said == [Sidebar.NewWanted()],
-            "rename": lambda: app.bar.query(Rename),
-            "pin": lambda: told.store.summaries()[0].pinned,
-            "delete": lambda: app.said == [Sidebar.ConversationDeleted(id, "One")],
-            "export": lambda: isinstance(app.screen, PathDialog),
-            "import": lambda: isinstance(app.screen, PathDialog),
-        }
-        await until(pilot, done[name])
-        assert app.is_running
+        buttons = {str(button.render()): button for button in app.bar.query(KeyButton)}
+        await pilot.click(buttons["New"])
+        await until(pilot, lambda: app.said == [Sidebar.NewWanted()])
+        await pilot.click(buttons["Rename"])
+        await until(pilot, lambda: app.bar.query(Rename))
+        await pilot.press("escape")
+        await pilot.click(buttons["Pin"])
+        await until(pilot, lambda: told.store.summaries()[0].pinned)
+        for name in ("Export", "Import"):
+            await pilot.click(buttons[name])
+            await until(pilot, lambda: isinstance(app.screen, PathDialog))
+            await pilot.press("escape")
+        await pilot.click(buttons["Delete"])
+        await until(pilot, lambda: Sidebar.ConversationDeleted(id, "One") in app.said)
+        assert told.store.summaries() == []
 
 
 # Widths and scripts
