@@ -202,6 +202,27 @@ async def test_a_resize_keeps_the_message_that_is_read() -> None:
             assert not conversation.following
 
 
+async def test_a_resize_keeps_the_place_within_one_long_paragraph() -> None:
+    words = [f"{number:04}" for number in range(2000)]
+    app = ConversationApp()
+    async with app.run_test(size=(120, 30)) as pilot:
+        conversation = app.conversation
+        await conversation.show([Entry("assistant", " ".join(words))])
+        await settled(pilot)
+        await scrolled(pilot, conversation, 40)
+        for size in ((50, 20), (120, 30)):
+            before = first_number(app)
+            await pilot.resize_terminal(*size)
+            await settled(pilot)
+            assert abs(first_number(app) - before) < 60
+
+
+def first_number(app: ConversationApp) -> int:
+    """The number at the top of the view."""
+    line = app.screen._compositor.render_strips()[app.conversation.content_region.y]
+    return int("".join(segment.text for segment in line).split()[0])
+
+
 async def test_a_message_that_waited_does_not_take_the_reader_to_the_end() -> None:
     app = ConversationApp()
     async with app.run_test(size=SMALL) as pilot:

@@ -15,6 +15,7 @@ from app.widgets.prose import Prose, ProseFence
 from app.widgets.prose_list import Hanging
 from app.widgets.row import Row
 from tests.app.fakes_conversation import ConversationApp, settled
+from tests.app.fakes_shelf import until
 from tests.fakes_client import answer
 
 BLOCKS = [
@@ -174,9 +175,11 @@ LIST = "".join(f"{number}. item\n" for number in range(1, 3 * BLOCK_LINES)) + "\
 async def test_a_block_without_end_is_shown_in_parts_without_a_gap(text: str) -> None:
     app = Host(Passages(streaming=True))
     async with app.run_test(size=(80, 24)) as pilot:
-        for at in range(0, len(text), 900):
-            await app.passages.write(text[at : at + 900])
+        for at in range(0, len(text) - 90, 900):
+            await app.passages.write(text[at : min(at + 900, len(text) - 90)])
             await pilot.pause()
+        await until(pilot, lambda: len(app.passages.rows) >= 3)
+        await app.passages.write(text[-90:])
         await app.passages.finish(text)
         await settled(pilot)
         assert app.passages.source == text
