@@ -3,8 +3,6 @@
 The store is the truth and the widgets show it.
 """
 
-import asyncio
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,31 +11,25 @@ from textual import on
 from textual.binding import Binding
 from textual.message import Message
 
-from app import attachments
-from app.attachments import Draft, as_kept, of_kept
+from app.attachments import Draft, as_kept
 from app.chat import Asked
-from app.errors import AppError, NotStored
+from app.errors import AppError
 from app.options import Options
-from app.screens.answering import AnsweringScreen
+from app.screens.conversing import ConversingScreen
 from app.screens.settings import Outcome, SettingsScreen, Subject
-from app.setup import Setup
-from app.store.store import Store
 from app.transcript import Entry
 from app.widgets.answer import AnswerMessage
 from app.widgets.chat_message import ChatMessage
 from app.widgets.composer import Composer
 from app.widgets.prompt import is_blank
 from app.widgets.prose import Prose
-from app.widgets.sidebar import Sidebar
-from engine.config import EngineConfig
 from engine.stats import Answer
 
 
-class ChatScreen(AnsweringScreen):
+class ChatScreen(ConversingScreen):
     """Conversations with one pair."""
 
     BINDINGS = [
-        Binding("ctrl+n", "new", "New chat", id="chat.new", tooltip="Start an empty conversation", priority=True),
         Binding("ctrl+r", "again", "Again", id="chat.again", tooltip="Answer the last question anew"),
         Binding(
             "f6", "models", "Models", id="chat.models", show=False, priority=True,
@@ -62,25 +54,6 @@ class ChatScreen(AnsweringScreen):
     @dataclass
     class ModelsWanted(Message):
         """The user wants to see the models."""
-
-    def __init__(self, setup: Setup, config: EngineConfig | None, store: Store) -> None:
-        super().__init__(setup, config, store)
-        self._editing: int | None = None
-        """The message that the prompt writes anew."""
-        self._set_aside = Draft("")
-        """What stood in the prompt before that."""
-
-    async def on_mount(self) -> None:
-        """Bring back what was being written."""
-        self.conversation.coloured = self.chat.settings.window.colour_tokens
-        with self.telling():
-            self.composer.remember(self.chat.store.inputs())
-            await self.composer.put(of_kept(self.chat.store.unsent()))
-        self.run_worker(self._clean_up(), group="cleaning")
-
-    async def _clean_up(self) -> None:
-        with self.telling():
-            await asyncio.to_thread(self.chat.clean_up)
 
     # What is said
 
@@ -109,10 +82,10 @@ class ChatScreen(AnsweringScreen):
 
     async def _say(self, draft: Draft) -> Entry:
         self.chat.keep_answer()
-        if (at := self.chat.branch.index(self._editing)) is not None:
+        if (at := self.chat.branch.index(self.editing)) is not None:
             self.chat.branch.cut(at)
             await self.conversation.show(self.chat.branch.entries)
-        self._edit(None)
+        self.edit(None)
         return self.chat.branch.say(draft)
 
     async def _ask(self, asked: Asked) -> None:
@@ -127,7 +100,7 @@ class ChatScreen(AnsweringScreen):
     def _paused(self, event: Composer.Paused) -> None:
         """Keep what is typed, and have what is sure of it read."""
         self.seen()
-        if self._editing is not None:
+        if self.editing is not None:
             return
         with self.telling():
             self.chat.store.set_unsent(self.chat.branch.id, as_kept(self.composer.held))
@@ -157,7 +130,7 @@ class ChatScreen(AnsweringScreen):
             why = "the engine is not running: F5 starts it again" if self.state == "dead" else "one answer at a time"
             self.notify(f"Not now: {why}.", markup=False)
             return
-        self._edit(None)
+        self.edit(None)
         question = self.chat.branch.entries[at].role == "user"
         self.chat.branch.cut(at + 1 if question else at)
         await self.conversation.show(self.chat.branch.entries)
@@ -174,7 +147,7 @@ class ChatScreen(AnsweringScreen):
 
     async def action_go_on(self) -> None:
         """Go on with the last answer, where it is not whole."""
-        await self._go_on(self._last)
+        await self._go_on(self.last)
 
     async def _go_on(self, entry: int | None) -> None:
         at = self.chat.branch.index(entry)
@@ -182,54 +155,21 @@ class ChatScreen(AnsweringScreen):
             return
         half = self.chat.branch.entries[at]
         if half.role == "assistant" and half.ending:
-            self._edit(None)
+            self.edit(None)
             self.chat.branch.cut(at + 1)
             await self._ask(Asked(self.chat.branch, go_on=True))
 
     @on(ChatMessage.EditWanted)
     async def _edit_wanted(self, event: ChatMessage.EditWanted) -> None:
         if not self._is_busy():
-            await self._write_anew(event.entry_id)
-
-    async def _write_anew(self, id: int | None) -> None:
-        """Bring a message into the prompt; what is sent then is another version of it."""
-        at = self.chat.branch.index(id)
-        entry = self.chat.branch.entries[at] if at is not None else None
-        if entry is None or entry.role != "user":
-            return
-        text, files = attachments.split(entry.text, entry.attachments)
-        if self._editing is None:
-            self._set_aside = self.composer.held
-        await self.composer.clear()
-        await self.composer.put(Draft(text, files))
-        self._edit(id)
-
-    def _edit(self, entry: int | None) -> None:
-        self._editing = entry
-        self.composer.set_class(entry is not None, "-editing")
-        self.composer.border_title = "another version of a message: Esc leaves it" if entry is not None else None
-        self.refresh_bindings()
-
-    async def _leave_edit(self) -> None:
-        """Bring back what stood in the prompt before."""
-        self._edit(None)
-        await self.composer.clear()
-        await self.composer.put(self._set_aside)
-
-    async def take_back(self) -> None:
-        """What had no answer is written anew, unless something else is being written."""
-        with self.telling():
-            self.chat.branch.read()
-        await self.conversation.show(self.chat.branch.entries)
-        if is_blank(self.composer.held.text) and self._editing is None:
-            await self._write_anew(self._last)
+            await self.write_anew(event.entry_id)
 
     @on(ChatMessage.BranchWanted)
     async def _branch_wanted(self, event: ChatMessage.BranchWanted) -> None:
         """Go on behind this message in another way; what followed stays as a version."""
         at = self.chat.branch.index(event.entry_id)
         if at is not None and not self._is_busy():
-            self._edit(None)
+            self.edit(None)
             self.chat.branch.cut(at + 1)
             await self.conversation.show(self.chat.branch.entries)
             self.prompt.focus()
@@ -241,7 +181,7 @@ class ChatScreen(AnsweringScreen):
             return
         with self.telling():
             if self.chat.branch.take(event.entry_id, event.step):
-                self._edit(None)
+                self.edit(None)
                 await self.conversation.show(self.chat.branch.entries, follow=False)
                 self.conversation.reveal(at)
                 self.show_last()
@@ -260,111 +200,14 @@ class ChatScreen(AnsweringScreen):
             with self.telling():
                 await event.message.show_trace(self.chat.store.trace(event.entry_id))
 
-    # Conversations
-
-    async def open(self, conversation: int | None, message: int | None = None) -> None:
-        """Look at another conversation, None: at a new one; an answer that is being written goes on."""
-        with self.telling():
-            typed = self._unsent(conversation)
-            await self._leave()
-            self.chat.open(conversation)
-            await self.conversation.show(self._settled())
-            await self.show_writing()
-            await self.composer.put(of_kept(typed))
-            self.line_up()
-            at = self.chat.branch.index(message)
-            if at is not None and at < len(self._settled()):
-                self.conversation.reveal(at)
-        self.sidebar.opened = self.chat.branch.id
-        self.show_speculation()
-        self.show_last(new=True)
-        self.prompt.focus()
-
-    async def _leave(self) -> None:
-        """Keep what is typed here, and what waits, with the conversation that is left."""
-        held = self.composer.held if self._editing is None else self._set_aside
-        with suppress(NotStored):  # it has been deleted
-            self.chat.store.set_unsent(self.chat.branch.id, as_kept(held))
-        self._edit(None)
-        await self.composer.clear()
-
-    def _settled(self) -> tuple[Entry, ...]:
-        """The messages that are whole: not the one that is being gone on with."""
-        entries = self.chat.branch.entries
-        writing = self.chat.writing
-        goes_on = self.chat.shows_writing and writing is not None and writing.goes_on
-        return entries[:-1] if goes_on else entries
-
-    def _unsent(self, conversation: int | None) -> str:
-        if conversation == self.chat.branch.id:
-            return as_kept(self.composer.held if self._editing is None else self._set_aside)
-        store = self.chat.store
-        return store.unsent() if conversation is None else store.get(conversation).unsent
-
-    def show_last(self, *, new: bool = False) -> None:
-        """The figures of the last answer of the conversation that is looked at, a new one perhaps.
-
-        While an answer is being written its own figures are shown, whichever conversation it belongs to.
-        """
-        if self.chat.writing is not None:
-            return
-        if new:
-            self.panel.live = self.bridge.meter.new_chat()
-        answers = [entry.answer for entry in self.chat.branch.entries if entry.answer]
-        if answers:
-            self.panel.live = self.bridge.meter.show(answers[-1])
-        self.status.clear()
-        if answers:
-            self.status.show_writing(self.panel.live)
-            self.status.show_finished(answers[-1])
-
-    @on(Sidebar.ConversationChosen)
-    async def _chosen(self, event: Sidebar.ConversationChosen) -> None:
-        await self.open(event.conversation)
-
-    @on(Sidebar.HitChosen)
-    async def _hit(self, event: Sidebar.HitChosen) -> None:
-        written = self.chat.writing is not None and self.chat.writing.branch.id == event.conversation
-        if event.message is not None and not written:
-            with self.telling():
-                self.chat.store.choose(event.conversation, event.message)
-        await self.open(event.conversation, event.message)
-
-    @on(Sidebar.NewWanted)
-    async def action_new(self) -> None:
-        """Start an empty conversation; an answer that is being written goes on in its own."""
-        await self.open(None)
-
-    @on(Sidebar.ConversationDeleted)
-    async def _deleted(self, event: Sidebar.ConversationDeleted) -> None:
-        """An answer of a conversation that is deleted is given up with it."""
-        if self.concerns(event.conversation):
-            await self.give_up()
-        self.chat.forget(event.conversation)
-        if self.chat.branch.id == event.conversation:
-            await self.open(None)
-
-    @on(Sidebar.ConversationRestored)
-    async def _restored(self, event: Sidebar.ConversationRestored) -> None:
-        if self.chat.branch.id is None and not self.conversation.messages:
-            await self.open(event.conversation)
-
-    @on(Sidebar.ConversationImported)
-    async def _imported(self, event: Sidebar.ConversationImported) -> None:
-        await self.open(event.conversation)
-
-    @on(Sidebar.Left)
-    def _back_to_prompt(self) -> None:
-        self.prompt.focus()
-
     # Keys
 
     async def action_stop(self) -> None:
         """End the answer, and what there is of it stays; else leave the message that is written anew."""
-        if self.answering or self._editing is None:
+        if self.answering or self.editing is None:
             await super().action_stop()
         else:
-            await self._leave_edit()
+            await self.leave_edit()
 
     async def action_copy_or_stop(self) -> None:
         """Copy what is selected; else end the answer; else say how to quit."""
@@ -377,22 +220,17 @@ class ChatScreen(AnsweringScreen):
 
     async def action_again(self) -> None:
         """Answer the last question anew."""
-        await self._answer_again(self._last)
+        await self._answer_again(self.last)
 
     async def action_warmer(self) -> None:
         """Answer it anew, more boldly."""
         if (answer := self._last_answer) is not None:
-            await self._answer_again(self._last, Options.warmer(answer.settings))
+            await self._answer_again(self.last, Options.warmer(answer.settings))
 
     async def action_same_seed(self) -> None:
         """Answer it anew with the draws of the last answer."""
         if (answer := self._last_answer) is not None:
-            await self._answer_again(self._last, Options.same_seed(answer))
-
-    @property
-    def _last(self) -> int | None:
-        leaf = self.chat.branch.leaf
-        return leaf.id if leaf else None
+            await self._answer_again(self.last, Options.same_seed(answer))
 
     @property
     def _last_answer(self) -> Answer | None:
@@ -427,7 +265,7 @@ class ChatScreen(AnsweringScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys do something now: None shows them greyed, False hides them."""
         if action == "stop":
-            return True if self.answering or self._editing is not None else None
+            return True if self.answering or self.editing is not None else None
         if action in ("again", "warmer", "same_seed"):
             return True if self.state in ("ready", "asleep") and self.chat.branch.leaf else None
         if action == "restart":
