@@ -58,6 +58,12 @@ class Branch:
             self._store.remember_input(draft.text, self.id)
         return self._path[-1].entry
 
+    def correct(self, draft: Draft) -> Entry:
+        """Put an answer of the user's own wording at its end, in the place of what the model said."""
+        assert self.id is not None
+        self._path.append(self._store.add(self.id, self._tip, Entry("assistant", draft.message)))
+        return self._path[-1].entry
+
     def cut(self, length: int) -> None:
         """Go on behind its first `length` messages; those after them stay in the store, as another branch."""
         del self._path[length:]

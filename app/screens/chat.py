@@ -78,15 +78,21 @@ class ChatScreen(ConversingScreen):
         await self.conversation.add(entry)
         self.sidebar.opened = self.chat.branch.id
         self.sidebar.reload()
-        await self._ask(Asked(self.chat.branch))
+        if entry.role == "user":
+            await self._ask(Asked(self.chat.branch))
+        else:
+            self.line_up()
 
     async def _say(self, draft: Draft) -> Entry:
+        """Keep what is said, or the answer that was put in other words."""
+        branch, at = self.chat.branch, self.chat.branch.index(self.editing)
         self.chat.keep_answer()
-        if (at := self.chat.branch.index(self.editing)) is not None:
-            self.chat.branch.cut(at)
-            await self.conversation.show(self.chat.branch.entries)
+        role = "user" if at is None else branch.entries[at].role
+        if at is not None:
+            branch.cut(at)
+            await self.conversation.show(branch.entries)
         self.edit(None)
-        return self.chat.branch.say(draft)
+        return branch.say(draft) if role == "user" else branch.correct(draft)
 
     async def _ask(self, asked: Asked) -> None:
         try:

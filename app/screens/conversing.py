@@ -150,7 +150,7 @@ class ConversingScreen(AnsweringScreen):
         """Bring a message into the prompt; what is sent then is another version of it."""
         at = self.chat.branch.index(id)
         entry = self.chat.branch.entries[at] if at is not None else None
-        if entry is None or entry.role != "user":
+        if entry is None:
             return
         text, files = attachments.split(entry.text, entry.attachments)
         if self.editing is None:
@@ -177,8 +177,9 @@ class ConversingScreen(AnsweringScreen):
         with self.telling():
             self.chat.branch.read()
         await self.conversation.show(self.chat.branch.entries)
-        if is_blank(self.composer.held.text) and self.editing is None:
-            await self.write_anew(self.last)
+        leaf, idle = self.chat.branch.leaf, is_blank(self.composer.held.text) and self.editing is None
+        if idle and leaf is not None and leaf.role == "user":
+            await self.write_anew(leaf.id)
 
     @property
     def last(self) -> int | None:

@@ -11,7 +11,7 @@ from textual.widgets._markdown import MarkdownBlock
 from textual.worker import Worker
 
 from app.widgets.column import Column, discard
-from app.widgets.pieces import Piece, block_parser, cut, is_long, is_long_block, lines_of, lines_taken
+from app.widgets.pieces import Piece, block_parser, can_end, cut, lines_taken
 from app.widgets.prose import STREAMED_CODE, Prose, ProseFence, code_blocks, plain
 from app.widgets.row import Row
 
@@ -119,8 +119,7 @@ class Passages(Column):
         row.piece = row.piece._replace(text=row.piece.text + text)
         if row.prose is not None:
             await row.prose.append(text)
-            begun = len(lines_of(row.piece.lead))
-            if is_long_block(row.piece.text) or (is_long(row.piece.text) and row.prose._last_parsed_line > begun):
+            if can_end(row.piece, row.prose._last_parsed_line):
                 await self._part(row, row.prose)
 
     async def _part(self, row: Passage, prose: Prose) -> None:

@@ -16,9 +16,10 @@ LINES = 40
 """Lines of a piece beyond which the next block begins another one."""
 CHARACTERS = 4_000
 """The same in characters."""
-BLOCK_LINES = 150
-"""Lines of one block beyond which it is divided: fewer would show where code is coloured apart."""
+CODE_LINES = 150
+"""Lines of code beyond which it is divided: fewer would show where it is coloured apart."""
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+ITEM = re.compile(r"([-*+]|\d{1,9}[.)])\s")
 
 
 class Piece(NamedTuple):
@@ -49,9 +50,12 @@ def is_long(text: str) -> bool:
     return len(text) > CHARACTERS or text.count("\n") > LINES
 
 
-def is_long_block(text: str) -> bool:
-    """Whether one block of this text is too long to be one."""
-    return text.count("\n") > BLOCK_LINES
+def can_end(piece: Piece, block: int) -> bool:
+    """Whether a piece that grows is long enough and can be cut; its open block begins at this line of what is read."""
+    begun = len(lines_of(piece.lead))
+    if not is_long(piece.text) or block > begun:
+        return is_long(piece.text)
+    return ITEM.match(piece.text) is not None or piece.text.count("\n") > CODE_LINES
 
 
 @cache
@@ -89,8 +93,8 @@ def _places(tokens: list[Token], lines: list[str]) -> list[tuple[int, str, bool]
             places.append((first, "", False))
             last = first
             if token.type == "fence" and FENCE.match(lines[first]):
-                places += [(at, lines[first], True) for at in range(first + BLOCK_LINES, end - 1, BLOCK_LINES)]
-        elif token.type == "list_item_open" and first - last >= BLOCK_LINES:
+                places += [(at, lines[first], True) for at in range(first + CODE_LINES, end - 1, CODE_LINES)]
+        elif token.type == "list_item_open" and first - last >= LINES:
             places.append((first, "", True))
             last = first
     return places

@@ -10,7 +10,7 @@ from app.transcript import Entry
 from app.widgets import prose
 from app.widgets.conversation import Conversation
 from app.widgets.passages import Passage, Passages
-from app.widgets.pieces import BLOCK_LINES
+from app.widgets.pieces import CODE_LINES
 from app.widgets.prose import Prose, ProseFence
 from app.widgets.prose_list import Hanging
 from app.widgets.row import Row
@@ -167,8 +167,8 @@ async def test_a_reader_within_a_long_answer_stays_there_while_its_passages_come
                     assert block.region.y == line + 9
 
 
-CODE = "```python\n" + "".join(f"value_{number} = {number}\n" for number in range(3 * BLOCK_LINES - 9)) + "```\n\nend"
-LIST = "".join(f"{number}. item\n" for number in range(1, 3 * BLOCK_LINES)) + "\nend"
+CODE = "```python\n" + "".join(f"value_{number} = {number}\n" for number in range(3 * CODE_LINES - 9)) + "```\n\nend"
+LIST = "".join(f"{number}. item\n" for number in range(1, 3 * CODE_LINES)) + "\nend"
 
 
 @pytest.mark.parametrize("text", [CODE, LIST], ids=["code", "list"])
@@ -190,7 +190,8 @@ async def test_a_block_without_end_is_shown_in_parts_without_a_gap(text: str) ->
         assert [region.y for region in regions[1:]] == [
             region.bottom - row.lap for row, region in zip(rows, regions[:-1], strict=False)
         ]
-        assert [row.lap for row in rows] == [1, 1, 0, 0]
+        laps = [row.lap for row in rows]
+        assert laps == [1] * (len(rows) - 2) + [0, 0]
 
 
 async def test_of_code_shown_in_parts_all_is_copied() -> None:

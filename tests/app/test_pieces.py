@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.widgets.pieces import BLOCK_LINES, CHARACTERS, LINES, Piece, cut, lines_of, lines_taken
+from app.widgets.pieces import CODE_LINES, CHARACTERS, LINES, Piece, cut, lines_of, lines_taken
 from app.widgets.prose import code_blocks, parser
 
 BLOCKS = [
@@ -37,11 +37,11 @@ def test_long_code_is_divided_and_stays_code(lines: int, closed: bool, opening: 
     text = f"before\n\n{opening}{code}" + (f"{opening.split(maxsplit=1)[0]}\n\n{after}" if closed else "")
     pieces = cut(text)
     assert "".join(piece.text for piece in pieces) == text
-    assert all(piece.text.count("\n") <= BLOCK_LINES + LINES + 9 for piece in pieces)
+    assert all(piece.text.count("\n") <= CODE_LINES + LINES + 9 for piece in pieces)
     shown = "\n".join(block for piece in pieces for block in code_blocks(piece.lead + piece.text))
     assert shown == "\n".join(code_blocks(text))
     parts = sum(piece.divided for piece in pieces)
-    assert abs(parts - lines // BLOCK_LINES) <= 1
+    assert abs(parts - lines // CODE_LINES) <= 1
     assert sum(piece.lead == opening for piece in pieces) == parts
 
 
@@ -51,7 +51,7 @@ def test_a_long_list_is_divided_between_its_items(items: int, bullet: str) -> No
     pieces = cut(text)
     assert "".join(piece.text for piece in pieces) == text
     assert all(piece.text.startswith(bullet) and piece.lead == "" for piece in pieces)
-    assert all(piece.text.count("\n") <= BLOCK_LINES + 2 for piece in pieces)
+    assert all(piece.text.count("\n") <= LINES + 2 for piece in pieces)
 
 
 @given(st.integers(0, 600), st.integers(1, 600))

@@ -59,6 +59,21 @@ async def test_a_question_written_anew_is_another_version_and_both_can_be_looked
         assert contents(engine) == ["one", "first", "two", "second", "three"]
 
 
+async def test_an_answer_in_other_words_is_another_version_of_it_and_what_follows_goes_on_from_it() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        screen.post_message(wanted(screen, ChatMessage.EditWanted, 1))
+        await until(pilot, lambda: screen.prompt.text == "first")
+        screen.prompt.text = "better"
+        await pilot.press("enter")
+        await until(pilot, lambda: shown(screen) == ["better"])
+        assert len(engine.client.requests) == 1
+        await say(pilot, app, engine, "two", "second")
+        assert contents(engine) == ["one", "better", "two"]
+        assert [(entry.version, entry.versions) for entry in screen.chat.branch.entries][1] == (2, 2)
+
+
 async def test_escape_leaves_the_message_that_is_written_anew() -> None:
     app, engine = chat_app()
     async with app.run_test(size=(160, 50)) as pilot:
