@@ -93,8 +93,16 @@ def _places(tokens: list[Token], lines: list[str]) -> list[tuple[int, str, bool]
             places.append((first, "", False))
             last = first
             if token.type == "fence" and FENCE.match(lines[first]):
-                places += [(at, lines[first], True) for at in range(first + CODE_LINES, end - 1, CODE_LINES)]
+                ends = (_behind_text(lines, at) for at in range(first + CODE_LINES, end - 1, CODE_LINES))
+                places += [(at, lines[first], True) for at in ends if at > first + 1]
         elif token.type == "list_item_open" and first - last >= LINES:
             places.append((first, "", True))
             last = first
     return places
+
+
+def _behind_text(lines: list[str], at: int) -> int:
+    """The line, or the nearest before it, that follows one with text: blank lines at the end of code are not shown."""
+    while at > 0 and not lines[at - 1].strip():
+        at -= 1
+    return at
