@@ -129,7 +129,10 @@ class ConversingScreen(AnsweringScreen):
             await self.give_up()
         self.chat.forget(event.conversation)
         if self.chat.branch.id == event.conversation:
+            within = self.sidebar.has_focus_within
             await self.open(None)
+            if within:
+                self.sidebar.rows.focus()  # the next key may bring it back
 
     @on(Sidebar.ConversationRestored)
     async def _restored(self, event: Sidebar.ConversationRestored) -> None:
