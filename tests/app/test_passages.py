@@ -4,6 +4,7 @@ import random
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.widget import Widget
 from textual.widgets import Static
 
 from app.transcript import Entry
@@ -145,6 +146,21 @@ async def test_of_a_long_answer_only_the_passages_near_the_view_are_mounted() ->
             mounted = [row for row in passages.rows if row.widget is not None]
             assert 1 <= len(mounted) <= 6
             assert any(shows(row, conversation) for row in mounted)
+
+
+async def test_cut_or_not_a_text_takes_the_same_lines() -> None:
+    app = ConversationApp()
+    text = "".join(f"# Title\n\n> quoted\n\n{block}" for block in BLOCKS) * 3
+    async with app.run_test(size=(80, 500)) as pilot:
+        await app.conversation.show([Entry.of_answer(answer(text))])
+        await settled(pilot)
+        passages = app.query_one(Passages)
+        assert len(passages.rows) > 3
+        whole = Prose(text)
+        assert isinstance(passages.parent, Widget)
+        await passages.parent.mount(whole)
+        await settled(pilot)
+        assert passages.region.height == whole.region.height
 
 
 def shows(row: Row, conversation: Conversation) -> bool:
