@@ -1,6 +1,6 @@
 """The command palette's list of actions: each that the screen knows, with its key, from the bindings themselves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -40,7 +40,13 @@ class ActionsProvider(Provider):
                 lambda do=binding.action, node=node: self.app.run_action(do, node),
                 active.enabled,
             )
-        return sorted(found.values(), key=lambda action: (not action.enabled, action.name))
+        return sorted([*found.values(), *self._others()], key=lambda action: (not action.enabled, action.name))
+
+    def _others(self) -> Iterator[Action]:
+        """Textual's own commands, but for those that are among the keys."""
+        for command in self.app.get_system_commands(self.screen):
+            if command.title not in ("Quit", "Keys"):
+                yield Action(command.title, command.help, (), command.callback, True)
 
     async def discover(self) -> Hits:
         """All actions."""
@@ -59,4 +65,5 @@ class ActionsProvider(Provider):
 
 def _named(name: Content, action: Action) -> Content:
     """The name, then the keys, dimmed."""
-    return Content.assemble(name, ("  " + " or ".join(action.keys), MUTED))
+    keys = " or ".join(action.keys)
+    return Content.assemble(name, (f"  {keys}" if keys else "", MUTED))

@@ -51,7 +51,7 @@ class ChatApp(App[None]):
 
     TITLE = "paceline"
     DEFAULT_MODE = "start"
-    COMMANDS = App.COMMANDS | {ActionsProvider}
+    COMMANDS = {ActionsProvider}
     BINDINGS = [
         Binding("ctrl+q", "quit", "Quit", id="app.quit", tooltip="End the engine and leave", priority=True),
         Binding("f1", "help", "Help", id="app.help", tooltip="What the words mean, and every key", priority=True),

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from textual.command import CommandList, CommandPalette
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from app.screens.chat import ChatScreen
 from app.screens.settings import SettingsScreen
@@ -106,7 +108,15 @@ def test_snapshot_settings(snap_compare: Compare, size: tuple[int, int], theme: 
 def test_snapshot_palette(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
     """The list of actions, each with its key, those that do something now first."""
     app, engine = window()
-    assert snap_compare(app, terminal_size=size, run_before=looking(engine, theme, "ctrl+p"))
+
+    async def listed(pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: isinstance(pilot.app.screen, CommandPalette))
+        pilot.app.screen.query_one(Input).cursor_blink = False
+        await pilot.app.workers.wait_for_complete()
+        await until(pilot, lambda: pilot.app.screen.query_one(CommandList).option_count > 20)
+        pilot.app.screen.set_focus(None)
+
+    assert snap_compare(app, terminal_size=size, run_before=looking(engine, theme, "ctrl+p", then=listed))
 
 
 @every

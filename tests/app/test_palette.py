@@ -75,6 +75,9 @@ async def test_every_action_is_listed_with_all_its_keys() -> None:
             "Ring": ("F6",),
             "Turn inside": ("F7", "Ctrl+Y"),
             "Never now": ("F8",),
+            "Maximize": (),
+            "Screenshot": (),
+            "Theme": (),
         }
         assert list(found)[-1] == "Never now"
         assert found["Never now"].help == "Not now. Not to be had"
