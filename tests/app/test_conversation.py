@@ -87,7 +87,7 @@ async def test_scrolling_through_messages_never_mounted_moves_by_what_was_asked(
         conversation = app.conversation
         await conversation.show(uneven(40))
         await settled(pilot)
-        for _ in range(12):
+        for _ in range(8):
             before = {message: message.region.y for message in in_view(conversation)}
             line = round(conversation.scroll_y)
             conversation.scroll_relative(y=step, animate=False, immediate=True)
@@ -95,14 +95,14 @@ async def test_scrolling_through_messages_never_mounted_moves_by_what_was_asked(
             moved = min(line, -step)
             for message in set(before) & set(in_view(conversation)):
                 assert message.region.y == before[message] + moved
-        assert conversation.scroll_y < conversation.max_scroll_y - 24
+        assert conversation.scroll_y < conversation.max_scroll_y - 16
 
 
 async def test_every_message_is_as_high_unmounted_as_it_was() -> None:
     app = ConversationApp()
     async with app.run_test(size=SMALL) as pilot:
         conversation = app.conversation
-        await conversation.show(uneven(14))
+        await conversation.show(uneven(9))
         await settled(pilot)
         for line in range(conversation.max_scroll_y, -1, -16):
             await scrolled(pilot, conversation, line)
@@ -373,7 +373,7 @@ async def test_the_cursor_goes_from_message_to_message_and_the_view_with_it() ->
         conversation = await browsing(pilot, app)
         assert conversation.chosen == 39
         for key, index in (
-            ("up", 38), ("up", 37), ("down", 38), ("home", 0), ("up", 0), ("down", 1), ("end", 39), ("down", 39),
+            ("up", 38), ("home", 0), ("up", 0), ("down", 1), ("end", 39), ("down", 39),
         ):  # fmt: skip
             await pilot.press(key)
             await until(pilot, lambda: app.focused is not None and app.focused.has_class("-chosen"))
@@ -381,7 +381,7 @@ async def test_the_cursor_goes_from_message_to_message_and_the_view_with_it() ->
             assert conversation.chosen == index
             assert cursor(conversation).startswith(f"{('question', 'answer')[index % 2]} {index}")
         assert conversation.following
-        assert app.chosen == [39, 38, 37, 38, 0, 1, 39]
+        assert app.chosen == [39, 38, 0, 1, 39]
 
 
 async def test_one_tab_leaves_the_conversation_and_takes_the_cursor_along() -> None:

@@ -28,6 +28,8 @@ BLOCKS = [
     "1. x\n\n   y\n2. z\n\nend\n\n",
 ]
 
+BLOCKS_ONCE = "".join(BLOCKS)
+
 
 class Host(App[None]):
     def __init__(self, passages: Passages) -> None:
@@ -55,9 +57,9 @@ def said(node: Static) -> str:
     return visual.laid_out(40).plain if isinstance(visual, Hanging) else str(visual)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_any_pieces_give_the_passages_of_the_whole(seed: int) -> None:
-    text, draw = long_text(60), random.Random(seed)
+    text, draw = long_text(45), random.Random(seed)
     app = Host(Passages(streaming=True))
     async with app.run_test() as pilot:
         at = 0
@@ -99,36 +101,43 @@ async def test_an_answer_that_goes_on_keeps_its_beginning() -> None:
         assert str(paragraph.render()) == "one\ntwo\nthree"
 
 
-async def written(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
-    """Characters parsed and most blocks mounted while a text is streamed."""
-    parsed, whole = 0, prose.parser()
-    parse = type(whole).parse
+async def parsed(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Characters parsed while a text is shown piece by piece, and at its end."""
+    count, kind = 0, type(prose.parser())
+    parse = kind.parse
 
     def counted(self: object, src: str, env: object = None) -> object:
-        nonlocal parsed
-        parsed += len(src)
+        nonlocal count
+        count += len(src)
         return parse(self, src, env)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(type(whole), "parse", counted)
-    app, most = ConversationApp(), 0
-    async with app.run_test(size=(80, 24)) as pilot:
-        await app.conversation.begin()
-        for at in range(0, len(text), 100):
-            await app.conversation.write(text[at : at + 100])
-            await pilot.pause()
-            most = max(most, len(app.query("MarkdownBlock")))
-        await app.conversation.finish(Entry.of_answer(answer(text)))
-        await settled(pilot)
-        assert app.query_one(Passages).source == text
+    monkeypatch.setattr(kind, "parse", counted)
+    app = Host(Passages(streaming=True))
+    async with app.run_test():
+        for at in range(0, len(text), 160):
+            await app.passages._append(text[at : at + 160])
+        await app.passages.finish(text)
     monkeypatch.undo()
-    return parsed, most
+    return count
 
 
 async def test_an_answer_of_twice_the_length_costs_twice_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    short, blocks = await written(long_text(60), monkeypatch)
-    long, blocks_of_long = await written(long_text(120), monkeypatch)
-    assert long < 2.2 * short
-    assert blocks_of_long < 1.3 * blocks < 250
+    assert await parsed(BLOCKS_ONCE * 40, monkeypatch) < 2.1 * await parsed(BLOCKS_ONCE * 20, monkeypatch)
+
+
+async def test_while_a_long_answer_is_written_what_has_gone_by_is_unmounted() -> None:
+    app = ConversationApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.conversation.begin()
+        for _ in range(16):
+            await app.conversation.write(BLOCKS_ONCE)
+            await pilot.pause()
+        passages = app.query_one(Passages)
+        await until(pilot, lambda: passages.source == BLOCKS_ONCE * 16)
+        await until(pilot, lambda: sum(row.widget is not None for row in passages.rows) <= 4)
+        assert len(passages.rows) > 6
+        assert passages.rows[-1].widget is not None
+        assert app.conversation.following
 
 
 async def test_of_a_long_answer_only_the_passages_near_the_view_are_mounted() -> None:
@@ -173,7 +182,7 @@ async def test_a_reader_within_a_long_answer_stays_there_while_its_passages_come
         conversation = app.conversation
         await conversation.show([Entry.of_answer(answer(long_text(150)))])
         await settled(pilot)
-        for _ in range(14):
+        for _ in range(8):
             blocks = {block: block.region.y for block in app.query("Prose > MarkdownBlock") if block.region}
             kept = {block: y for block, y in blocks.items() if block.region.overlaps(conversation.content_region)}
             conversation.scroll_relative(y=-9, animate=False, immediate=True)
