@@ -190,6 +190,7 @@ async def test_a_comparison_that_fails_is_a_refusal_with_its_reason() -> None:
         await at(pilot, app, "model small")
         await pilot.press("d")
         await until(pilot, lambda: app.said_last == "small: the file of small is gone: put it back")
+        assert app.models._choice.draft is None
 
 
 @pytest.mark.parametrize("key", ["pair tiny", "model smol"])

@@ -286,16 +286,28 @@ async def test_a_message_that_waits_stays_with_its_conversation() -> None:
         assert screen.prompt.text == "two"
 
 
-async def test_a_question_that_waits_for_the_engine_is_answered_in_its_own_conversation() -> None:
+def loading() -> tuple[ChatApp, FakeEngine]:
+    """A window whose engine is loaded once its gate is opened."""
     client = FakeClient([LOADED])
     client.gate.clear()
-    app, engine = chat_app(client)
+    return chat_app(client)
+
+
+async def say_early(pilot: Pilot[None], app: ChatApp, engine: FakeEngine) -> ChatScreen:
+    """Ask before the engine is ready."""
+    await until(pilot, lambda: engine.started)
+    screen = chat(app)
+    screen.prompt.text = "early"
+    await pilot.press("enter")
+    await until(pilot, lambda: questions(screen) == ["early"])
+    return screen
+
+
+async def test_a_question_that_waits_for_the_engine_is_answered_in_its_own_conversation() -> None:
+    app, engine = loading()
     async with app.run_test() as pilot:
-        await until(pilot, lambda: engine.started)
-        screen = chat(app)
-        screen.prompt.text = "early"
-        await pilot.press("enter")
-        await until(pilot, lambda: questions(screen) == ["early"])
+        screen = await say_early(pilot, app, engine)
+        client = engine.client
         first = screen.chat.branch.id
         await pilot.press("ctrl+n")
         await until(pilot, lambda: screen.chat.branch.id is None)
@@ -310,15 +322,10 @@ async def test_a_question_that_waits_for_the_engine_is_answered_in_its_own_conve
 
 
 async def test_escape_gives_a_question_that_waits_for_the_engine_back() -> None:
-    client = FakeClient([LOADED])
-    client.gate.clear()
-    app, engine = chat_app(client)
+    app, engine = loading()
     async with app.run_test() as pilot:
-        await until(pilot, lambda: engine.started)
-        screen = chat(app)
-        screen.prompt.text = "early"
-        await pilot.press("enter")
-        await until(pilot, lambda: questions(screen) == ["early"])
+        screen = await say_early(pilot, app, engine)
+        client = engine.client
         await pilot.press("escape")
         await until(pilot, lambda: screen.prompt.text == "early")
         client.gate.set()
@@ -385,6 +392,8 @@ async def test_leaving_an_edit_brings_back_what_was_being_typed() -> None:
         await until(pilot, lambda: screen.prompt.text == "one")
         await pilot.press("escape")
         await until(pilot, lambda: screen.prompt.text == "half a thought")
+        await say(pilot, app, engine, "two", "second")
+        assert contents(engine) == ["one", "first", "two"]
 
 
 class Refusing(Store):
