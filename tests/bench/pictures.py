@@ -1,4 +1,4 @@
-"""The README's pictures and recording, from a real run of the coder pair in a home of its own: `make screenshots`.
+"""The README's pictures (`make screenshots`) and a recording, from a real run of the coder pair in a home of its own.
 
 Pictures are what the window itself draws (SVG); the recording is what the program writes to a terminal, as an asciicast
 (version 2), with keys that come as a hand types them.  Both are new each time, and as fast as the machine is then.
@@ -114,7 +114,7 @@ def recording() -> None:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["pictures", "recording"]
+    wanted = sys.argv[1:] or ["pictures"]
     if "pictures" in wanted:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["PACELINE_HOME"] = folder
