@@ -65,7 +65,7 @@ def bench(*, asked: Annotated[Asked | None, Parameter(name="*")] = None, options
 
     Prompts of eight kinds are answered without drafts, with drafts of a fixed length and in mode auto, in turns. The
     ratio to no drafts is told with its bounds, and with what a perfect planner could have made of the same text and
-    what theory predicts. All of it takes twenty minutes on two slow cores; Ctrl-C prints what is done.
+    what theory predicts. All of it takes half an hour on two slow cores; Ctrl-C prints what is done.
     """
     asked, given = asked or Asked(), options or Settings()
     settings = load_settings(given, INSTEAD)

@@ -1,7 +1,8 @@
 """Prompts by kind of text, written for this benchmark, and how long their answers are.
 
-The lengths are such that a run with all kinds takes about twenty minutes on two slow cores; where code is written
-or edited the whole file fits, since that is what a user waits for, and code repeats itself only after a while.
+The lengths are those of answers as people get them, cut where they only go on as before: a run with all kinds takes
+less than half an hour on two slow cores. Where code is written or edited the whole file fits, since that is what a
+user waits for, and code repeats itself only after a while.
 """
 
 from collections.abc import Mapping
@@ -25,21 +26,21 @@ def _edit(task: str) -> str:
 
 KINDS: Mapping[str, Kind] = {
     "chat": Kind(
-        48,
+        128,
         (
             "My neighbour gave me twelve kilos of plums. What can I do with them this weekend without much work?",
             "I start a new job on Monday and I am nervous. How do I get through the first week well?",
         ),
     ),
     "writing": Kind(
-        48,
+        128,
         (
             "Write the beginning of a story in which a clockmaker repairs a clock that runs backwards.",
             "Describe a harbour on the first morning of winter, in the present tense, without the word cold.",
         ),
     ),
     "reasoning": Kind(
-        48,
+        192,
         (
             "Five people sit in a row. Eva sits left of Tom, Tom left of Ida, Max right of Ida, and Leo between Eva "
             "and Tom. Who sits in the middle? Explain each step.",
@@ -48,7 +49,7 @@ KINDS: Mapping[str, Kind] = {
         ),
     ),
     "maths": Kind(
-        64,
+        192,
         (
             "A tank holds 900 litres. One tap fills it in 6 hours, another in 9. How long do both take together, and "
             "how much does each bring? Show every step.",
@@ -76,7 +77,7 @@ KINDS: Mapping[str, Kind] = {
         ),
     ),
     "summarizing": Kind(
-        112,
+        192,
         (
             "Summarize this text in five bullet points. Give one sentence from the text, word for word and in "
             f"quotation marks, with each.\n\n{FERRY}",
@@ -85,7 +86,7 @@ KINDS: Mapping[str, Kind] = {
         ),
     ),
     "translation": Kind(
-        48,
+        128,
         (
             f"Translate this text into German:\n\n{MARKET}",
             f"Translate this notice into French:\n\n{NOTICE}",
