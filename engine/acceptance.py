@@ -1,16 +1,16 @@
 """How likely a drafted token is to be kept: learned online, around what is usual, quick to follow a change of text.
 
 A chance is what was seen of the token's class (how long the match is, how many places agree; how sure the draft model
-is), around a prior, moved in logits by a mood that all classes of a source share, and for copies by what is known of
-the token behind which they began, such as a quotation mark: classes last, the others are quick and fade.  One
-invariant: what is learned depends on classes, openers and verdicts alone.  So classes and moods can be kept and taken
-up again; openers last for the run alone, as what stands behind a token in one text says little of another.
+is), around a prior, moved in logits by a mood that all classes of a source share, and for copies by how those of the
+very token have fared: a bracket or the second half of a word is copied rightly where a number or a name is not.  One
+invariant: what is learned depends on classes, tokens and verdicts alone, so that it can be kept and taken up again.
 """
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from types import MappingProxyType
 
 from engine.config import Frozen
@@ -54,7 +54,7 @@ MEMORY = 0.999
 """What a test of a class still weighs after the next one."""
 RESTED = 0.5
 """What is left of a mood when an answer begins: it may be of another kind."""
-MOOD_RATE = 0.06
+MOOD_RATE = 0.1
 """How far a verdict moves the mood, at least."""
 DRIFT_RATES: Mapping[Source, float] = MappingProxyType({"lookup": 0.2, "model": 1.0, "exit": 1.0})
 """How much further it moves the mood, the more errors of late agree; copies come in bursts, which are no drift."""
@@ -64,12 +64,12 @@ LATE = 0.8
 """What an error still weighs in the drift after the next one."""
 FADE = 0.995
 """What is left of a mood after a verdict."""
-OPENED = 0.3
-"""How far a verdict moves what is expected of copies behind a token."""
-MOST_OPENED = 2.0
-"""The most that they are expected to be better than others; they never are worse, as some copies begin by chance."""
-LONG_COPY = 8
-"""Tokens that match from which on a copy speaks for the token that it began behind."""
+TOKEN_RATE = 0.5
+"""How far a verdict moves what is expected of copies of a token."""
+MOST_OF_TOKEN = 2.0
+"""The most that copies of a token are expected to be better or worse than others, in logits."""
+MOST_TOKENS = 4096
+"""Tokens of which that is known, those copied last."""
 MOST = 6.0
 """Moods stay within this of 0: nothing is ever certain."""
 SUREST = 0.99
@@ -77,10 +77,11 @@ SUREST = 0.99
 
 
 class Learned(Frozen, frozen=True):
-    """What was learned of all sources: of each class, by name, the tests kept and all tests; moods in logits."""
+    """What was learned of all sources: of each class, by name, the tests kept and all tests; the others in logits."""
 
     classes: dict[str, tuple[float, float]] = {}
     moods: dict[str, float] = {}
+    tokens: dict[int, float] = {}
 
 
 class Acceptance:
@@ -93,25 +94,24 @@ class Acceptance:
         self._moods = dict(learned.moods) if learned else {}
         self._drifts: dict[str, float] = {}
         """The mean error of late, by source."""
-        self._openers: dict[int, float] = {}
-        """By how much copies that began behind a token are better than others, in logits."""
+        self._tokens = dict(learned.tokens) if learned else {}
+        """By how much copies of a token are better than others, in logits; the last one to be copied stands last."""
 
     @property
     def learned(self) -> Learned:
         """All that has been learned."""
-        return Learned(classes=dict(self._classes), moods=dict(self._moods))
+        return Learned(classes=dict(self._classes), moods=dict(self._moods), tokens=dict(self._tokens))
 
     def rest(self) -> None:
         """Another answer begins."""
         self._moods = {source: RESTED * mood for source, mood in self._moods.items()}
-        self._openers = {token: RESTED * better for token, better in self._openers.items() if better > 0.01}
+        for token in list(islice(self._tokens, max(0, len(self._tokens) - MOST_TOKENS))):
+            del self._tokens[token]
 
-    def copied(self, mark: Mark, depth: int, opener: int | None = None) -> float:
-        """The chance of a copied token, given that the `depth` ones before it were kept; on the safe side."""
-        return self._chance("lookup", *_class_of(mark, depth), self._better(opener) - CAUTION)
-
-    def _better(self, opener: int | None) -> float:
-        return 0.0 if opener is None else self._openers.get(opener, 0.0)
+    def copied(self, offer: Offer) -> Iterator[float]:
+        """The chance of each copied token, given that those before it were kept; on the safe side."""
+        for depth, (mark, token) in enumerate(zip(offer.marks, offer.tokens, strict=False)):
+            yield self._chance("lookup", *_class_of(mark, depth), self._tokens.get(token, 0.0) - CAUTION)
 
     def sampled(self, source: Source, greedy: bool, row: Distribution | None = None) -> float:
         """The chance of a token of a source that samples, given those before it; knowing its row, or not yet."""
@@ -120,10 +120,9 @@ class Acceptance:
     def learn_copied(self, offer: Offer, emitted: Iterable[int]) -> None:
         """Compare what was offered with what came, whether it was drafted or not."""
         for depth, (mark, offered, came) in enumerate(zip(offer.marks, offer.tokens, emitted, strict=False)):
-            error = self._learn("lookup", *_class_of(mark, depth), offered == came, shift=self._better(offer.opener))
-            if offer.opener is not None and (error < 0 or mark.match >= LONG_COPY):
-                better = self._better(offer.opener) + OPENED * error
-                self._openers[offer.opener] = max(0.0, min(MOST_OPENED, better))
+            better = self._tokens.pop(offered, 0.0)
+            error = self._learn("lookup", *_class_of(mark, depth), offered == came, shift=better)
+            self._tokens[offered] = _within(better + TOKEN_RATE * error, MOST_OF_TOKEN)
             if offered != came:
                 break
 
@@ -191,5 +190,5 @@ def _logistic(score: float) -> float:
     return 1 / (1 + math.exp(-score))
 
 
-def _within(value: float) -> float:
-    return max(-MOST, min(MOST, value))
+def _within(value: float, most: float = MOST) -> float:
+    return max(-most, min(most, value))

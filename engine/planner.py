@@ -8,7 +8,7 @@ the one in question and on rounds that are over, so no draw of this round has a 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, repeat
+from itertools import islice, repeat
 
 from engine.config import MAX_DRAFT, Speculation
 from engine.costs import Spent
@@ -169,8 +169,8 @@ class AutoDrafting(Drafting):
         super().took(offer, proposals, ms)
         draft = self._learned.costs.draft(offer.source)
         self._drafting += draft.net * len(proposals) if proposals else draft.ms
-        for at, proposal in enumerate(proposals):
-            self._likely *= self._chance(offer, at, proposal)
+        for chance in self._kept(offer, proposals):
+            self._likely *= chance
             self._expected += self._likely
 
     @property
@@ -178,15 +178,17 @@ class AutoDrafting(Drafting):
         """Tokens per millisecond that the round is expected to bring so far."""
         return self._expected / (self._cost(self.drafted + 1) + self._drafting)
 
-    def _chance(self, offer: Offer, at: int, proposal: Proposal) -> float:
+    def _kept(self, offer: Offer, proposals: Sequence[Proposal]) -> Iterator[float]:
+        """The chance of each of these, given that those before it are kept."""
+        acceptance = self._learned.acceptance
         if offer.marks:
-            return self._learned.acceptance.copied(offer.marks[at], at, offer.opener)
-        return self._learned.acceptance.sampled(offer.source, self._greedy, proposal.draft)
+            return islice(acceptance.copied(offer), len(proposals))
+        return (acceptance.sampled(offer.source, self._greedy, proposal.draft) for proposal in proposals)
 
     def _chances(self, offer: Offer) -> Iterator[float]:
         acceptance = self._learned.acceptance
         if offer.marks:
-            return map(acceptance.copied, offer.marks, count(), repeat(offer.opener))
+            return acceptance.copied(offer)
         return repeat(acceptance.sampled(offer.source, self._greedy), min(offer.length, LONGEST_SAMPLED))
 
     def _best(self, offer: Offer) -> tuple[float, int]:

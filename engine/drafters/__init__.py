@@ -45,8 +45,6 @@ class Offer:
     """The support of each copied token."""
     lag: int = 0
     """Tokens that its model has to read before it can sample, beside those that go along with its next pass."""
-    opener: int | None = None
-    """The token behind which what is copied began; None: too far back, or nothing is copied."""
 
     @property
     def match(self) -> int:

@@ -61,13 +61,12 @@ class LookupDrafter:
         self._append(ahead)
         try:
             tokens, marks = self._continuation(min(limit, MAX_DRAFT), keep=not ahead)
-            opener = self._opener(marks)
         finally:
             self._shrink(len(ids))
         if not self._eog.isdisjoint(tokens):
             tokens = tokens[: 1 + next(at for at, token in enumerate(tokens) if token in self._eog)]
         self._found = tokens
-        return Offer(self.source, len(tokens), tokens, marks[: len(tokens)], opener=opener) if tokens else None
+        return Offer(self.source, len(tokens), tokens, marks[: len(tokens)]) if tokens else None
 
     def propose(self, length: int, ahead: Sequence[Proposal] = (), submits: Submits = always) -> list[Proposal]:  # noqa: ARG002
         """The first `length` tokens found, as certain (one-hot) drafts."""
@@ -75,11 +74,6 @@ class LookupDrafter:
             part, at = self._copied
             part.use(at)
         return [Proposal(token, None) for token in self._found[:length]]
-
-    def _opener(self, marks: Sequence[Mark]) -> int | None:
-        """The token before the match."""
-        begun = len(self._ids) - marks[0].match if marks and marks[0].match < LONGEST else 0
-        return self._ids[begun - 1] if begun > 0 else None
 
     def _append(self, tokens: Sequence[int]) -> None:
         if tokens:

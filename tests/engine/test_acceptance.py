@@ -1,5 +1,7 @@
 """Chances of drafted tokens: what teaches them, and what does not."""
 
+import pytest
+
 from engine.acceptance import RESTED, Acceptance
 from engine.drafters import Mark, Offer
 
@@ -31,15 +33,28 @@ def test_a_mood_rests_between_answers_and_classes_do_not() -> None:
     assert acceptance.learned.classes == before.classes
 
 
-def test_where_a_long_copy_began_the_next_one_is_trusted_sooner() -> None:
-    quote, other = 7, 8
+def test_copies_of_a_token_are_trusted_as_they_have_fared() -> None:
+    name, bracket, other = 7, 8, 9
     acceptance = Acceptance()
-    mark = Mark(2)
-    before = acceptance.copied(mark, 0, quote)
-    for match in range(2, 40):
-        acceptance.learn_copied(Offer("lookup", 1, [5], [Mark(match)], opener=quote), [5])
-    after, elsewhere = acceptance.copied(mark, 0, quote), acceptance.copied(mark, 0, other)
-    assert before < elsewhere < after
-    for _ in range(20):
-        acceptance.learn_copied(Offer("lookup", 1, [5], [mark], opener=quote), [6])
-    assert acceptance.copied(mark, 0, quote) == acceptance.copied(mark, 0, other)
+
+    def chance(token: int) -> float:
+        return next(acceptance.copied(Offer("lookup", 1, [token], [Mark(2)])))
+
+    for _ in range(8):
+        acceptance.learn_copied(Offer("lookup", 1, [bracket], [Mark(2)]), [bracket])
+        acceptance.learn_copied(Offer("lookup", 1, [name], [Mark(2)]), [other])
+    assert chance(name) < chance(other) < chance(bracket)
+    again = Acceptance(learned=acceptance.learned)
+    assert [next(again.copied(Offer("lookup", 1, [token], [Mark(2)]))) for token in (name, bracket)] == [
+        chance(name),
+        chance(bracket),
+    ]
+
+
+def test_of_the_tokens_those_copied_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.acceptance.MOST_TOKENS", 2)
+    acceptance = Acceptance()
+    for token in (1, 2, 3, 1):
+        acceptance.learn_copied(Offer("lookup", 1, [token], [Mark(2)]), [token])
+    acceptance.rest()
+    assert list(acceptance.learned.tokens) == [3, 1]

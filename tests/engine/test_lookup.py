@@ -187,7 +187,7 @@ def test_a_long_sorted_index_keeps_the_order_of_places() -> None:
 
 def test_an_offer_ends_behind_an_end() -> None:
     offer = LookupDrafter(frozenset({9})).offer([1, 2, 3, 9, 4, 1, 2], 5)
-    assert offer == Offer("lookup", 2, [3, 9], [Mark(2), Mark(3)], opener=4)
+    assert offer == Offer("lookup", 2, [3, 9], [Mark(2), Mark(3)])
 
 
 def test_a_text_that_ends_in_its_own_repetition_goes_on_with_it() -> None:
@@ -217,15 +217,15 @@ def test_earlier_answers_are_copied_where_they_match_longer(tmp_path: Path, open
     drafter = LookupDrafter(frozenset(), library(tmp_path) if opened_again else kept)
     assert drafter.offer([5, 100, 101], 4) is None
     offer = drafter.offer([5, 100, 101, 102], 4)
-    assert offer == Offer("lookup", 4, ANSWER[3:7], [Mark(match, library=True) for match in range(3, 7)], opener=5)
+    assert offer == Offer("lookup", 4, ANSWER[3:7], [Mark(match, library=True) for match in range(3, 7)])
     here = [101, 102, 103, 7, 100, 101, 102, 103]
     drafter.begin(here, 0)
     offer = drafter.offer(here, 2)
-    assert offer == Offer("lookup", 2, [104, 105], [Mark(4, library=True), Mark(5, library=True)], opener=7)
+    assert offer == Offer("lookup", 2, [104, 105], [Mark(4, library=True), Mark(5, library=True)])
     tie = [101, 102, 103, 7, 8, 101, 102, 103]
     drafter.begin(tie, 0)
     offer = drafter.offer(tie, 1)
-    assert offer == Offer("lookup", 1, [7], [Mark(3)], opener=8)
+    assert offer == Offer("lookup", 1, [7], [Mark(3)])
 
 
 def test_a_copy_ends_with_its_answer(tmp_path: Path) -> None:
