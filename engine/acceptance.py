@@ -54,9 +54,9 @@ MEMORY = 0.999
 """What a test of a class still weighs after the next one."""
 RESTED = 0.5
 """What is left of a mood when an answer begins: it may be of another kind."""
-MOOD_RATE = 0.1
+MOOD_RATE = 0.15
 """How far a verdict moves the mood, at least."""
-DRIFT_RATES: Mapping[Source, float] = MappingProxyType({"lookup": 0.2, "model": 1.0, "exit": 1.0})
+DRIFT_RATES: Mapping[Source, float] = MappingProxyType({"lookup": 0.1, "model": 1.0, "exit": 1.0})
 """How much further it moves the mood, the more errors of late agree; copies come in bursts, which are no drift."""
 CAUTION = 0.3
 """By how many logits a copy is thought less likely than it is known to be: what looks best looks too good."""
