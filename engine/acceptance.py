@@ -54,7 +54,7 @@ MEMORY = 0.999
 """What a test of a class still weighs after the next one."""
 RESTED = 0.5
 """What is left of a mood when an answer begins: it may be of another kind."""
-MOOD_RATE = 0.15
+MOOD_RATES: Mapping[Source, float] = MappingProxyType({"lookup": 0.15, "model": 0.06, "exit": 0.06})
 """How far a verdict moves the mood, at least."""
 DRIFT_RATES: Mapping[Source, float] = MappingProxyType({"lookup": 0.1, "model": 1.0, "exit": 1.0})
 """How much further it moves the mood, the more errors of late agree; copies come in bursts, which are no drift."""
@@ -156,7 +156,7 @@ class Acceptance:
         self._classes[name] = MEMORY * right + kept, MEMORY * tests + 1
         if mood:
             drift = self._drifts[source] = LATE * self._drifts.get(source, 0.0) + (1 - LATE) * error
-            rate = MOOD_RATE + DRIFT_RATES[source] * abs(drift)
+            rate = MOOD_RATES[source] + DRIFT_RATES[source] * abs(drift)
             self._moods[source] = _within(FADE * self._moods.get(source, 0.0) + rate * error)
         return error
 
