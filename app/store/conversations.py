@@ -52,6 +52,12 @@ def fetch(connection: sqlite3.Connection, conversation: int) -> Conversation:
     return Conversation(conversation, title, system, rows.options(options), unsent, path)
 
 
+def there(connection: sqlite3.Connection, conversation: int) -> bool:
+    """Whether there is such a one, and it is not deleted."""
+    found = connection.execute("SELECT 1 FROM conversation WHERE id = ? AND deleted IS NULL", (conversation,))
+    return found.fetchone() is not None
+
+
 def change(connection: sqlite3.Connection, conversation: int, values: Mapping[str, object]) -> None:
     """Set columns of one."""
     places = ", ".join(f"{column} = ?" for column in values)
@@ -72,20 +78,10 @@ def rename(connection: sqlite3.Connection, conversation: int, title: str) -> Non
 
 
 def restore(connection: sqlite3.Connection, conversation: int) -> None:
-    """Bring back a deleted one."""
-    if not connection.execute("UPDATE conversation SET deleted = NULL WHERE id = ?", (conversation,)).rowcount:
+    """Bring back a deleted one, of which nothing has been erased."""
+    again = "UPDATE conversation SET deleted = NULL WHERE id = ? AND deleted IS NOT 0"
+    if not connection.execute(again, (conversation,)).rowcount:
         raise _unknown(conversation)
-
-
-def deleted(connection: sqlite3.Connection, before: int) -> tuple[int, ...]:
-    """Those that were deleted before a time."""
-    return tuple(row[0] for row in connection.execute("SELECT id FROM conversation WHERE deleted < ?", (before,)))
-
-
-def erase(connection: sqlite3.Connection, conversation: int) -> None:
-    """Delete one with its messages, traces and terms for good."""
-    search.forget(connection, conversation)
-    connection.execute("DELETE FROM conversation WHERE id = ?", (conversation,))
 
 
 def say(connection: sqlite3.Connection, conversation: int, parent: int | None, entry: Entry, now: int) -> int:

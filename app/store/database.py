@@ -28,6 +28,9 @@ class Database:
     def __init__(self, connection: sqlite3.Connection, name: str, path: Path | None = None) -> None:
         self._connection, self._name, self._path = connection, name, path
         self._lock = threading.RLock()
+        self._writers = threading.RLock()
+        """Held by whoever writes: a wait for it ends at once, one for SQLite only at its next look."""
+        self.closed = False
 
     @classmethod
     def open(cls, path: Path | None, wait: float = WAIT_S) -> "Database":
@@ -49,6 +52,11 @@ class Database:
                 raise
         return cls(connection, name, path)
 
+    @property
+    def on_disk(self) -> bool:
+        """Whether it is a file."""
+        return self._path is not None
+
     @contextmanager
     def aside(self) -> Iterator["Database"]:
         """Another connection, whose long work holds up no reader of this one; memory has but one."""
@@ -56,6 +64,7 @@ class Database:
             yield self
             return
         other = Database.open(self._path)
+        other._writers = self._writers
         try:
             yield other
         finally:
@@ -70,7 +79,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing."""
-        with self._transaction("BEGIN IMMEDIATE") as connection:
+        with self._writers, self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
     def forget_log(self) -> None:
@@ -80,6 +89,7 @@ class Database:
 
     def close(self) -> None:
         """Close the file; closing twice does nothing."""
+        self.closed = True
         with self._lock, _told(self._name):
             self._connection.close()
 

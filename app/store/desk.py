@@ -1,6 +1,7 @@
 """What lies beside the conversations: earlier inputs, presets, and text that belongs to none of them yet."""
 
 import sqlite3
+from collections.abc import Sequence
 
 from app.store.records import Preset
 from app.store.rows import clean, options
@@ -23,11 +24,10 @@ def inputs(connection: sqlite3.Connection, limit: int) -> list[str]:
     return [row[0] for row in connection.execute("SELECT text FROM input ORDER BY id DESC LIMIT ?", (limit,))]
 
 
-def forget_inputs(connection: sqlite3.Connection, conversation: int) -> None:
-    """Delete those that a conversation holds, too, whichever one they were kept with."""
-    connection.execute(
-        "DELETE FROM input WHERE text IN (SELECT text FROM message WHERE conversation = ? AND role = 'user')",
-        (conversation,),
+def forget_inputs(connection: sqlite3.Connection, messages: Sequence[tuple[int]]) -> None:
+    """Delete those that messages hold, too, whichever conversation they were kept with."""
+    connection.executemany(
+        "DELETE FROM input WHERE text = (SELECT text FROM message WHERE id = ? AND role = 'user')", messages
     )
 
 
@@ -56,3 +56,8 @@ def note(connection: sqlite3.Connection, name: str) -> str:
 def keep_note(connection: sqlite3.Connection, name: str, text: str) -> None:
     """Keep a text under a name in the place of the one before."""
     connection.execute("INSERT OR REPLACE INTO note VALUES (?, ?)", (name, clean(text)))
+
+
+def forget_note(connection: sqlite3.Connection, name: str) -> None:
+    """Drop what was kept under a name."""
+    connection.execute("DELETE FROM note WHERE name = ?", (name,))

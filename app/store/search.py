@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from app.store.records import Hit
 from app.store.rows import moment
@@ -12,6 +12,7 @@ EACH = 3
 """Hits in the messages of one conversation that a search gives."""
 MOST_READ = 20_000
 """Matches, newest first, after which a search goes no further back."""
+TABLES = ("message_words", "title_words")
 
 _TITLES = """
 SELECT c.id, c.title, c.changed FROM title_words w CROSS JOIN conversation c ON c.id = w.rowid
@@ -34,17 +35,24 @@ def keep_title(connection: sqlite3.Connection, number: int, title: str) -> None:
     _keep(connection, "title_words", number, title)
 
 
-def forget(connection: sqlite3.Connection, conversation: int) -> None:
-    """Take a conversation out of the index; `wipe` then takes its terms out of the file."""
-    numbers = connection.execute("SELECT id FROM message WHERE conversation = ?", (conversation,))
-    connection.executemany("DELETE FROM message_words WHERE rowid = ?", numbers.fetchall())
+def forget_messages(connection: sqlite3.Connection, numbers: Sequence[tuple[int]]) -> None:
+    """Take messages out of the index; `wipe_some` then takes their terms out of the file."""
+    connection.executemany("DELETE FROM message_words WHERE rowid = ?", numbers)
+
+
+def forget_title(connection: sqlite3.Connection, conversation: int) -> None:
+    """Take a title out of the index; as `forget_messages`."""
     connection.execute("DELETE FROM title_words WHERE rowid = ?", (conversation,))
 
 
-def wipe(connection: sqlite3.Connection) -> None:
-    """Write the index anew without the terms of what was forgotten, which FTS5 only marks as gone."""
-    for table in ("message_words", "title_words"):
-        connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+def wipe_some(connection: sqlite3.Connection, table: str, pages: int, begun: bool) -> bool:
+    """Write so many pages of an index anew without the terms of what was forgotten, which FTS5 only marks as gone.
+
+    Whether there may be more to write: then again, with `begun`.  This is FTS5's "optimize" in parts.
+    """
+    before = connection.total_changes
+    connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (pages if begun else -pages,))
+    return connection.total_changes - before >= 2
 
 
 def search(connection: sqlite3.Connection, text: str, limit: int) -> list[Hit]:

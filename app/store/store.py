@@ -4,17 +4,20 @@ The one invariant: each call is one transaction, so what a call has returned fro
 raised from has changed nothing.  All calls raise StoreError, with one line that says what to do.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.store import conversations, desk, rows, search, tree
+from app.store import conversations, desk, erasing, rows, search, tree
 from app.store.database import Database
 from app.store.records import Conversation, Hit, Node, Preset, Summary, Tree
 from app.transcript import Entry
 from engine.events import TokenTrace
 
 _UNSENT = "unsent"
+BREATH_S = 0.005
+"""Seconds between two steps of a purge, for whoever waits to write."""
 
 
 def utc_now() -> datetime:
@@ -41,6 +44,11 @@ class Store:
         """Close the file; closing twice does nothing."""
         self._database.close()
 
+    @property
+    def on_disk(self) -> bool:
+        """Whether what is said outlives the window."""
+        return self._database.on_disk
+
     def create(self, system: str = "", options: Mapping[str, object] | None = None) -> int:
         """Begin a conversation; its number, which no other one ever gets."""
         with self._database.writing() as connection:
@@ -60,6 +68,11 @@ class Store:
         """A conversation with the branch in use."""
         with self._database.reading() as connection:
             return conversations.fetch(connection, conversation)
+
+    def has(self, conversation: int) -> bool:
+        """Whether there is such a conversation, and it is not deleted."""
+        with self._database.reading() as connection:
+            return conversations.there(connection, conversation)
 
     def rename(self, conversation: int, title: str) -> None:
         """Give it a title of the user's own; an empty one takes that of its first message again."""
@@ -84,18 +97,14 @@ class Store:
     def purge(self) -> tuple[int, ...]:
         """Erase what was deleted before this store was opened, in the file and its index; the numbers of it.
 
-        This may take seconds, in which others read but do not write.
+        This may take seconds, in which others read and write; closing the store ends it, and the next one goes on.
         """
         with self._database.aside() as database:
-            with database.writing() as connection:
-                gone = conversations.deleted(connection, self._opened)
-                for conversation in gone:
-                    desk.forget_inputs(connection, conversation)
-                    conversations.erase(connection, conversation)
-                if gone:
-                    search.wipe(connection)
-            if gone:
-                database.forget_log()
+            gone = erasing.condemn(database, self._opened)
+            for _ in erasing.steps(database, gone):
+                if self._database.closed:
+                    break
+                time.sleep(BREATH_S)
         return gone
 
     def set_system(self, conversation: int, text: str) -> None:

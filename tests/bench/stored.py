@@ -7,7 +7,9 @@ import random
 import statistics
 import sys
 import tempfile
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -87,10 +89,35 @@ def measure(path: Path, conversations: int) -> None:
         timed("update an answer", lambda: store.update(2, Entry("assistant", Writer(3).text(ANSWER))), 3)
         timed("unsent text", lambda: store.set_unsent(1, "w1"))
         timed("export", lambda: to_json(store, 2), 3)
-        for number in range(10):
+        gone = conversations * 3 // 10
+        for number in range(gone):
             store.delete(conversations - number)
-    with closing(Store.open(path)) as store:
-        timed("purge of ten", store.purge, 1)
+    measure_purge(path, gone)
+
+
+def measure_purge(path: Path, gone: int) -> None:
+    """How long it takes, and how long it holds who reads and writes in the same window, and in another one."""
+    with closing(Store.open(path)) as store, closing(Store.open(path)) as other:
+        purging = threading.Thread(target=store.purge)
+        waits: dict[str, list[float]] = defaultdict(list)
+        began = time.perf_counter()
+        purging.start()
+        while purging.is_alive():
+            for what, action in (
+                ("list", store.summaries),
+                ("search", lambda: store.search("w12345")),
+                ("open one", lambda: store.get(3)),
+                ("unsent text", lambda: store.set_unsent(1, "w1")),
+                ("unsent text, another window", lambda: other.set_unsent(2, "w1")),
+            ):
+                start = time.perf_counter()
+                action()
+                waits[what].append((time.perf_counter() - start) * 1000)
+                time.sleep(0.01)
+        print(f"purge of {gone}: {time.perf_counter() - began:.1f} s")
+        for what, took in waits.items():
+            line = f"median {statistics.median(took):7.1f}  worst {max(took):7.1f} ms"
+            print(f"meanwhile: {what:30} {len(took)} times, {line}", flush=True)
 
 
 def main() -> None:
