@@ -5,8 +5,8 @@ order, and the last message of an answer carries the whole of it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +23,10 @@ from engine.stats import Answer
 
 CLOSE_S = 1.2
 """Longest wait for the engine when the window closes; it kills its process a little before."""
+SLOW_S = 0.3
+"""What the caches do is said once it has taken so long."""
+KEEPING = "Keeping what was read, for the next time…"
+TAKING_UP = "Taking up what was read of this conversation…"
 
 
 class Client(Protocol):
@@ -120,6 +124,25 @@ class Bridge:
 
         answer: Answer
         live: Live
+
+    @dataclass
+    class CachesMoved(Message):
+        """They go to or from the disk, and that takes a while; empty: no longer."""
+
+        what: str
+
+    @dataclass
+    class ReadAgain(Message):
+        """What was kept of a conversation cannot be taken up."""
+
+        conversation: int
+        reason: str
+
+    @dataclass
+    class NotKept(Message):
+        """What was read could not be kept."""
+
+        kept: Kept
 
     @dataclass
     class RequestFailed(Message):
@@ -228,18 +251,41 @@ class Bridge:
         """Whether there is an engine."""
         return self._client is not None
 
-    async def keep(self, folder: Path, most: int) -> None:
-        """Write the caches of the conversation that the engine holds to its folder; what fails is read again later."""
+    async def keep(self, folder: Path, most: int) -> Kept | None:
+        """Write the caches of the conversation that the engine holds to its folder; None as `resume`."""
         if self._client is not None:
-            with suppress(EngineError):
-                await self._client.keep(folder, most)
+            with suppress(EngineError), self._saying(KEEPING):
+                return await self._client.keep(folder, most)
+        return None
 
     async def resume(self, folder: Path) -> Resumed | None:
         """Have the engine hold the conversation of this folder; None where there is no engine, or it failed."""
         if self._client is not None:
-            with suppress(EngineError):
+            with suppress(EngineError), self._saying(TAKING_UP):
                 return await self._client.resume(folder)
         return None
+
+    @contextmanager
+    def _saying(self, what: str) -> Iterator[None]:
+        """Say what is done, where it takes long, and that it is done."""
+        said = False
+
+        def say() -> None:
+            nonlocal said
+            said = True
+            self.post(self.CachesMoved(what))
+
+        due = asyncio.get_running_loop().call_later(SLOW_S, say)
+        try:
+            yield
+        finally:
+            due.cancel()
+            if said:
+                self.post(self.CachesMoved(""))
+
+    def post(self, message: Message) -> None:
+        """Have the window hear of something."""
+        self._pump.post_message(message)
 
     async def prepare(self, request: Request) -> None:
         """Have what is sure of the next prompt read."""

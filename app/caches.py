@@ -47,6 +47,10 @@ class Caches:
             else:
                 taken += size
 
+    def numbers(self) -> list[int]:
+        """The conversations that have a folder."""
+        return [int(folder.name) for folder in self._folders()]
+
     def remove(self, conversations: Iterable[int]) -> None:
         """Remove those of conversations that are gone; also where nothing is kept any more."""
         for conversation in conversations:

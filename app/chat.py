@@ -1,11 +1,12 @@
 """The conversation in use, the answer being written, and the engine that writes it: the chat without its looks.
 
 Two invariants.  An answer belongs to the branch that it was asked on, whichever is looked at.  The engine's caches hold
-one conversation; before they go over to another, what they have read is kept on the disk, under its own number.
+one conversation; before they go over to another, what they have read is kept on the disk, under its own number, as long
+as there is a conversation of this number.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as altered
@@ -14,6 +15,7 @@ from app import options
 from app.branch import Branch
 from app.bridge import Bridge
 from app.caches import Caches
+from app.errors import StoreError
 from app.options import Options
 from app.settings import Settings
 from app.store.store import Store
@@ -25,6 +27,8 @@ from engine.stats import Answer
 
 KEEP_S = 0.7
 """Longest wait for the caches to be written when the window closes."""
+REST_S = 60.0
+"""The same when the models rest and the window stays."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,14 @@ class Chat:
         """The one that has just ended, and is not kept yet."""
         self._held: Branch | None = None
         """The one that the engine's caches hold."""
+        self._unkept = False
+        """Whether the engine has been given something to read since they were kept."""
+        self._ahead: Request | None = None
+        """What was asked to be read ahead last, while nothing else was."""
         self._moving = asyncio.Lock()
-        """Held while they go over from one to another."""
+        """Held while they go to or from the disk."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        """Moves that are under way."""
 
     @property
     def shows_writing(self) -> bool:
@@ -79,12 +89,13 @@ class Chat:
     def forget(self, conversation: int) -> None:
         """Remove what was read of a conversation that is deleted."""
         if self._held is not None and self._held.id == conversation:
-            self._held = None
+            self._unkept = True  # it is kept again if it comes back
         self._caches.remove([conversation])
 
     def clean_up(self) -> None:
-        """Erase what was deleted before this run, and what was read of it; it may take a second, so in a thread."""
-        self._caches.remove(self.store.purge())
+        """Erase what was deleted before this run, and what was read of it; it may take seconds, so in a thread."""
+        self.store.purge()
+        self._caches.remove(number for number in self._caches.numbers() if not self.store.has(number))
         self._caches.trim()
 
     # How it is drafted
@@ -124,17 +135,18 @@ class Chat:
         writing = self.writing
         if writing is None:
             return False
-        await self._hold(writing.branch)
+        await writing.unless_stopped(self._hold(writing.branch))
         if writing.stopped or writing is not self.writing:
             return False
         now = self._speculation(writing.branch.options)
+        self._unkept, self._ahead = True, None
         await self.bridge.answer(altered(request, speculation=now))
         return True
 
     async def stop(self) -> None:
         """End the answer in hand; what there is of it comes as finished."""
         if self.writing is not None:
-            self.writing.stopped = True
+            self.writing.stop()
         await self.bridge.stop()
 
     def take(self, text: str, trace: Sequence[TokenTrace]) -> None:
@@ -184,40 +196,90 @@ class Chat:
         await self._hold(branch)
         if self.writing is None and branch is self.branch:
             messages = (*branch.messages(), Message(role="user", content=typed))
-            await self.bridge.prepare(self._request(branch, messages))
+            self._ahead = self._request(branch, messages)
+            self._unkept = True
+            await self.bridge.prepare(self._ahead)
 
-    async def _hold(self, branch: Branch) -> None:
+    def _hold(self, branch: Branch) -> asyncio.Future[None]:
         """Let the caches hold this branch's conversation, as far as they were kept."""
+        return self._through(self._go_over(branch))
+
+    def _through(self, work: Coroutine[object, object, None]) -> asyncio.Future[None]:
+        """Do this to its end, also where whoever waits for it no longer does: the engine does so, too."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return asyncio.shield(task)
+
+    async def _go_over(self, branch: Branch) -> None:
         async with self._moving:
             held = self._held
             if held is branch or (held is not None and held.id is not None and held.id == branch.id):
                 self._held = branch
-                return
-            await self.keep()
-            folder = self._caches.folder(branch.id or 0)
-            if folder is not None:
-                await self.bridge.resume(folder)
-                self._caches.used(branch.id or 0)
-            self._held = branch
+            elif branch is (self.writing.branch if self.writing else self.branch):  # else nobody waits for it any more
+                await self._write_down()
+                self._held = None
+                self._held = await self._taken_up(branch)
+
+    async def _taken_up(self, branch: Branch) -> Branch | None:
+        """This branch, once the caches hold what was kept of it; None where the engine cannot say what they hold."""
+        self._unkept, number = False, branch.id or 0
+        folder = self._caches.folder(number)
+        if folder is None:
+            return branch
+        found = await self.bridge.resume(folder)
+        self._caches.used(number)
+        if found is None:
+            return None
+        if found.found and found.reason:
+            self.bridge.post(Bridge.ReadAgain(number, found.reason))
+        return branch
 
     async def keep(self) -> None:
-        """Keep what the engine has read of the conversation that it holds."""
-        held, self._held = self._held, None
-        number = held.id if held else None
+        """Keep what the engine has read of the conversation that it holds, and goes on holding."""
+        await self._through(self._keep())
+
+    async def keep_aside(self) -> None:
+        """The same, while nobody waits for anything; what was being read ahead goes on."""
+        if self._unkept and self._held is not None and self._held.id is not None:
+            await self.keep()
+            if self._ahead is not None and self.writing is None:
+                await self.bridge.prepare(self._ahead)
+
+    async def _keep(self) -> None:
+        async with self._moving:
+            await self._write_down()
+
+    async def _write_down(self) -> None:
+        number = self._held.id if self._held else None
         folder = None if number is None else self._caches.folder(number)
-        if number is not None and folder is not None:
-            await self.bridge.keep(folder, self._caches.budget)
-            self._caches.used(number)
+        if number is None or folder is None or not self._unkept or not self._there(number):
+            return
+        self._unkept = False
+        kept = await self.bridge.keep(folder, self._caches.budget)
+        if not self._there(number):  # it was deleted meanwhile
+            self._caches.remove([number])
+            return
+        self._caches.used(number)
+        if kept is not None and kept.outcome in ("too large", "failed"):
+            self.bridge.post(Bridge.NotKept(kept))
+
+    def _there(self, conversation: int) -> bool:
+        """Whether there is such a conversation, as far as can be told."""
+        try:
+            return self.store.has(conversation)
+        except StoreError:
+            return True
 
     def let_go(self) -> None:
-        """The engine is gone, and with it what its caches held."""
-        self._held = None
+        """The engine is gone, or has other models: its caches hold nothing that is known of."""
+        self._held = self._ahead = None
 
-    async def close(self) -> None:
-        """Give the engine's memory back, and keep what it has read as far as that is quick."""
-        ending = asyncio.create_task(self._stop_and_keep())
-        await asyncio.wait({ending}, timeout=KEEP_S)
+    async def close(self, patience: float = KEEP_S) -> None:
+        """Give the engine's memory back, and keep what it has read as far as that is done in so many seconds."""
+        await asyncio.wait({self._through(self._stop_and_keep())}, timeout=patience)
         await self.bridge.close()
+        self.let_go()
 
     async def _stop_and_keep(self) -> None:
         if self.writing is not None:

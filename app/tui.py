@@ -213,7 +213,7 @@ def setup_of(settings: Settings) -> Setup:
         crash_log=paths.log_dir() / "window.log",
         settings=settings,
         store=lambda: store,
-        caches=Caches(conversations_dir() if keeps else None, int(settings.window.kept_gb * 10**9)),
+        caches=Caches(conversations_dir() if store.on_disk else None, int(settings.window.kept_gb * 10**9)),
         save=partial(save, paths.config_dir() / layers.FILE),
         lower_priority=lower_priority,
         keymap=keymap,

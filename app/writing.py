@@ -4,6 +4,7 @@ It is kept as it grows, whatever the window shows meanwhile; what an engine stil
 purpose.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -26,8 +27,24 @@ class Writing:
         """Where each token came from."""
         self.begun = False
         """Whether anything new has come."""
-        self.stopped = False
+        self._end = asyncio.Event()
+
+    @property
+    def stopped(self) -> bool:
         """Whether the user wants it to end, perhaps before the engine has been asked."""
+        return self._end.is_set()
+
+    def stop(self) -> None:
+        """The user wants it to end."""
+        self._end.set()
+
+    async def unless_stopped(self, work: asyncio.Future[None]) -> None:
+        """Wait until this is done, or until the user wants the answer to end."""
+        stopped = asyncio.ensure_future(self._end.wait())
+        try:
+            await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
 
     @property
     def goes_on(self) -> bool:

@@ -106,10 +106,14 @@ class Finished(Event, frozen=True, kw_only=True):
     answer: Answer
 
 
+KeptOutcome = Literal["kept", "nothing to keep", "too large", "failed"]
+
+
 class Kept(Event, frozen=True, kw_only=True):
     """The caches are in a folder, which now takes so many bytes."""
 
     bytes: int
+    outcome: KeptOutcome = "kept"
     reason: str = ""
     """Why nothing was written, in a sentence; empty where all is there."""
 
@@ -122,6 +126,8 @@ class Resumed(Event, frozen=True, kw_only=True):
     """None: there is no draft model."""
     reason: str = ""
     """Why one of them has to read again, in a sentence; empty where none has to."""
+    found: bool = True
+    """Whether anything had been kept."""
 
 
 class Failed(Event, frozen=True, kw_only=True):

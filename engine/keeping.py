@@ -2,12 +2,14 @@
 
 The one invariant: a cache is taken up with the very ids that it was kept with, and only by a pair that would have
 computed the same.  A record says all that; it names the files of the caches and takes its place after them, so that
-at any moment a folder holds what one `keep` wrote, or nothing that counts.
+at any moment a folder holds what one `keep` wrote, or nothing that counts.  Processes may write to one folder at once:
+the last record counts, and nobody removes what another one may still be writing.
 """
 
 import hashlib
 import re
 import secrets
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -19,12 +21,15 @@ from engine.config import Exactness, Frozen
 from engine.contention import Threaded
 from engine.context import Cache, Context, Marks
 from engine.errors import ModelError
-from engine.events import Kept, Resumed
+from engine.events import Kept, KeptOutcome, Resumed
 from engine.model import TellsSize
 from engine.pair import Pair
 
 RECORD = "kept.json"
 AGAIN = "the conversation is read again"
+NOTHING = f"nothing was kept of it: {AGAIN}"
+OLD_S = 3600.0
+"""Seconds after which no process still writes a file that no record names."""
 _HEAD = 1 << 12
 """Bytes at the start of a cache's file by which it is known again; the checksum of all others is among them."""
 
@@ -83,21 +88,24 @@ def keep(context: Context, stamp: Stamp, folder: Path, most: int | None = None) 
     """
     held = {role: cache for role, cache in zip(ROLES, context.caches, strict=False) if cache.length}
     if not held:
-        return Kept(bytes=_size(folder), reason="there is nothing to keep: the models have read nothing yet")
+        why = "there is nothing to keep: the models have read nothing yet"
+        return Kept(bytes=_size(folder), outcome="nothing to keep", reason=why)
+    outcome: KeptOutcome
     try:
         if _is_there(context, stamp, held, folder):
             return Kept(bytes=_size(folder))
         if why := _too_large(sum(map(_told, held.values())), most):
-            return Kept(bytes=_size(folder), reason=why)
+            return Kept(bytes=_size(folder), outcome="too large", reason=why)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         mark = secrets.token_hex(8)
         try:
             why = _write(context, stamp, held, folder, mark, most)
+            outcome = "too large" if why else "kept"
         finally:
-            _sweep(folder)
+            _sweep(folder, mark)
     except (OSError, MemoryError, ModelError) as error:
-        why = f"the caches cannot be kept ({_reason(error)}): {AGAIN} next time"
-    return Kept(bytes=_size(folder), reason=why)
+        outcome, why = "failed", f"the caches cannot be kept ({_reason(error)}): {AGAIN} next time"
+    return Kept(bytes=_size(folder), outcome=outcome, reason=why)
 
 
 def _told(cache: Cache) -> int:
@@ -135,7 +143,10 @@ def _write(context: Context, stamp: Stamp, held: dict[Role, Cache], folder: Path
         if why := _too_large(sum(file.size for file in files.values()), most):
             return why
     body = msgspec.json.encode(msgspec.structs.replace(record, **files))
+    before = _read(folder)
     write_whole(folder / RECORD, _sum(body) + b"\n" + body)
+    if not isinstance(before, str):
+        _sweep(folder, before.mark)
     return ""
 
 
@@ -149,7 +160,7 @@ def resume(context: Context, stamp: Stamp, folder: Path) -> Resumed:
     draft = 0 if context.draft else None
     record = _read(folder)
     if isinstance(record, str):
-        return Resumed(target=0, draft=draft, reason=record)
+        return Resumed(target=0, draft=draft, reason=record, found=record != NOTHING)
     if why := _other(record.stamp, stamp):
         return Resumed(target=0, draft=draft, reason=f"{why}: {AGAIN}")
     context.hold(record.ids, record.marks)
@@ -185,10 +196,10 @@ def _read(folder: Path) -> _Record | str:
         if said == _sum(body):
             return msgspec.json.decode(body, type=_Record)
     except FileNotFoundError:
-        return f"nothing was kept of it: {AGAIN}"
+        return NOTHING
     except (OSError, ValueError, RecursionError):
         pass
-    return f"what was kept of it is damaged: {AGAIN}"
+    return f"its saved caches are damaged: {AGAIN}"
 
 
 def _other(kept: Stamp, here: Stamp) -> str:
@@ -197,13 +208,13 @@ def _other(kept: Stamp, here: Stamp) -> str:
     What was made in strict exactness is as good as any; strict exactness takes nothing else.
     """
     if here.exact == "strict" != kept.exact:
-        return "it was kept in normal exactness, and strict exactness takes only its own"
+        return "its caches were saved in normal exactness, and strict exactness takes only its own"
     if kept.key is None or here.key is None:
-        return "" if kept.key is here.key else "it was kept by other models"
+        return "" if kept.key is here.key else "its caches were saved by other models"
     for field in Key.__struct_fields__:
         then, now = getattr(kept.key, field), getattr(here.key, field)
         if then != now and not (field == "threads" and here.any_threads):
-            return f"it was kept by another {_NAMES[field]}" if field in _NAMES else _differs(field, then, now)
+            return _differs(field, then, now)
     return ""
 
 
@@ -212,8 +223,10 @@ _NAMES = {"file": "model file", "library": "version of the engine", "cpu": "proc
 
 
 def _differs(field: str, then: object, now: object) -> str:
+    if field in _NAMES:
+        return f"its caches were saved by another {_NAMES[field]}"
     name = {"kv": "cache type"}.get(field, field.replace("_", " "))
-    return f"it was kept with {name} {then}, here it is {now}"
+    return f"its caches were saved with {name} {then}, here it is {now}"
 
 
 def _path(folder: Path, role: Role, record: _Record) -> Path:
@@ -235,14 +248,15 @@ def _sum(body: bytes) -> bytes:
     return hashlib.sha256(body).hexdigest().encode()
 
 
-def _sweep(folder: Path) -> None:
-    """Remove files of ours that the record does not name: an older one's, and those of one that came to nothing."""
+def _sweep(folder: Path, mark: str) -> None:
+    """Remove files of ours that the record does not name: those with this mark, and those that are given up."""
     record = _read(folder)
     named = set() if isinstance(record, str) else {RECORD, *(_path(folder, role, record).name for role in ROLES)}
     for path in folder.iterdir():
         if _OURS.fullmatch(path.name) and path.name not in named:
-            with suppress(OSError):  # on Windows while someone reads it
-                path.unlink()
+            with suppress(OSError):  # gone already; on Windows while someone reads it
+                if mark in path.name or time.time() - path.stat().st_mtime > OLD_S:
+                    path.unlink()
 
 
 def _size(folder: Path) -> int:

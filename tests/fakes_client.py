@@ -37,6 +37,12 @@ class FakeClient:
         self.kept: list[Path] = []
         self.resumed: list[Path] = []
         self.prepared: list[Request] = []
+        self.written = Kept(bytes=0)
+        self.taken_up = Resumed(target=0, draft=None, found=False)
+        """What `keep` and `resume` answer."""
+        self.disk = asyncio.Event()
+        """Both wait for it; it is open from the start."""
+        self.disk.set()
         self.stops = 0
         self.closed = False
         self.left = 0
@@ -87,11 +93,18 @@ class FakeClient:
 
     async def keep(self, folder: Path, most: int | None = None) -> Kept:
         self.kept.append(folder)
-        return Kept(bytes=0)
+        await self._disk()
+        return self.written
 
     async def resume(self, folder: Path) -> Resumed:
         self.resumed.append(folder)
-        return Resumed(target=0, draft=None, reason="")
+        await self._disk()
+        return self.taken_up
+
+    async def _disk(self) -> None:
+        await self.disk.wait()
+        if self.closed:
+            raise HostDied("the engine is closed: start it again")
 
     async def prepare(self, request: Request) -> None:
         self.prepared.append(request)
@@ -104,6 +117,7 @@ class FakeClient:
 
     async def close(self) -> None:
         self.closed = True
+        self.disk.set()
 
 
 class FakeEngine:

@@ -4,7 +4,6 @@ What an engine still says about an answer that was given up never reaches the pa
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from textual.reactive import reactive
 
 from app.attachments import as_kept
 from app.bridge import Bridge
-from app.chat import Asked
+from app.chat import REST_S, Asked
 from app.errors import AppError
 from app.screens.desk import Desk, State
 from app.setup import Setup
@@ -31,6 +30,8 @@ FIXED = 3
 """Tokens a round that the key for speculation takes, where the settings name none."""
 LOOK_S = 20.0
 """Seconds between two looks at the engine's memory and at how long nobody was here."""
+QUIET_S = 60.0
+"""Seconds in which nobody did anything, after which what was read is kept: a crash then costs nothing of it."""
 
 
 class AnsweringScreen(Desk):
@@ -59,13 +60,15 @@ class AnsweringScreen(Desk):
         self._resting: asyncio.Task[None] | None = None
         """The models on their way out of memory."""
         self._stepped_back = self._told = False
-        self._used = time.monotonic()
+        self._used = setup.clock()
+        self._not_kept: set[str] = set()
+        """Why caches could not be kept, as far as it has been said."""
 
     def on_mount(self) -> None:
         """Start the engine once the first frame is out."""
         self.show_speculation()
         self.status.progress = Progress("Starting the engine", 0.0)
-        self.set_interval(LOOK_S, self._look)
+        self.set_interval(LOOK_S, self._look_around)
         self.call_after_refresh(self._load)
 
     # The engine
@@ -77,6 +80,7 @@ class AnsweringScreen(Desk):
     async def _load_pair(self) -> None:
         if self._resting is not None:
             await asyncio.wait({self._resting})
+        await self.chat.keep()
         try:
             if self.config is None:
                 self.config = await asyncio.to_thread(self.setup.shelf.config)
@@ -89,7 +93,6 @@ class AnsweringScreen(Desk):
         """Run another pair in the place of this one; the conversation goes on with it."""
         self.state = "loading"
         await self.give_up()
-        await self.chat.keep()
         self.bridge.meter.new_chat()
         self.config = config
         self._load()
@@ -101,9 +104,8 @@ class AnsweringScreen(Desk):
             return
         self.state, self.loaded = "asleep", None
         self.status.progress = Progress("The models rest: they load again with the next message", 1.0, "")
-        self._resting = asyncio.create_task(self.chat.close())
-        await asyncio.wait({self._resting})
         self.panel.memory = None
+        self._resting = asyncio.create_task(self.chat.close(REST_S))
 
     def wake(self) -> None:
         """Load the models again."""
@@ -123,12 +125,21 @@ class AnsweringScreen(Desk):
         loaded = self.loaded
         return () if loaded is None else (loaded.target, *([loaded.draft] if loaded.draft else []))
 
+    def _look_around(self) -> None:
+        self.run_worker(self._look(), group="look", exclusive=True)
+
     async def _look(self) -> None:
-        """See what the engine holds, and let it rest where nobody was here for long."""
-        self.panel.memory = await self.bridge.memory()
-        minutes = self.chat.settings.window.idle_unload
-        if minutes and self.state == "ready" and time.monotonic() - self._used > 60 * minutes:
+        """See what the engine holds; where nobody was here for long, let it rest, or keep what it has read."""
+        memory = await self.bridge.memory()
+        if self.state != "asleep":
+            self.panel.memory = memory
+        minutes, quiet = self.chat.settings.window.idle_unload, self.setup.clock() - self._used
+        if self.state != "ready":
+            return
+        if minutes and quiet > 60 * minutes:
             await self.unload()
+        elif quiet > QUIET_S:
+            await self.chat.keep_aside()
 
     def watch_loaded(self, loaded: Loaded | None) -> None:
         """Show what runs."""
@@ -139,7 +150,7 @@ class AnsweringScreen(Desk):
 
     def seen(self) -> None:
         """Somebody is here."""
-        self._used = time.monotonic()
+        self._used = self.setup.clock()
 
     async def action_restart(self) -> None:
         """Start the engine again, with the same pair."""
@@ -196,7 +207,7 @@ class AnsweringScreen(Desk):
 
     async def _answer(self, request: Request) -> None:
         if not await self.chat.answer(request) and self.chat.writing is not None:
-            await self.give_up()  # it was stopped before the engine was asked
+            await self._let_be()  # it was stopped before the engine was asked
 
     async def show_writing(self) -> None:
         """Show what there is of the answer in hand, where it belongs to the branch that is looked at."""
@@ -218,6 +229,9 @@ class AnsweringScreen(Desk):
     async def give_up(self) -> None:
         """Let the answer in hand be; what there is of it stays in its conversation."""
         self.workers.cancel_group(self, "answer")
+        await self._let_be()
+
+    async def _let_be(self) -> None:
         self.bridge.forget()
         self._due = None
         await self._end(self.chat.break_off)
@@ -261,19 +275,40 @@ class AnsweringScreen(Desk):
 
     @on(Bridge.PairLoaded)
     async def _loaded(self, event: Bridge.PairLoaded) -> None:
+        self.chat.let_go()
         self.loaded = event.event
         self.status.show_loaded(event.event)
         await self.conversation.notes(event.event.notes)
         self.state = "ready"
         self.run_worker(self.setup.shelf.used, thread=True, exit_on_error=False)
         self.seen()
-        self.run_worker(self._look(), group="look", exclusive=True)
+        self._look_around()
         self.show_last()
         if self._due is not None:
             with self.telling():
                 await self.ask(self._due)
         else:
             self.composer.send_next()
+
+    @on(Bridge.CachesMoved)
+    def _caches_moved(self, event: Bridge.CachesMoved) -> None:
+        self.status.doing = event.what
+
+    @on(Bridge.ReadAgain)
+    async def _read_again(self, event: Bridge.ReadAgain) -> None:
+        """Say once why a conversation that was kept is read again."""
+        if event.conversation == self.chat.branch.id:
+            await self.conversation.notes([event.reason])
+
+    @on(Bridge.NotKept)
+    def _not_kept_now(self, event: Bridge.NotKept) -> None:
+        """Say once why what was read could not be kept; figures in it are no other reason."""
+        too_large = event.kept.outcome == "too large"
+        why = event.kept.outcome if too_large else event.kept.reason
+        if why not in self._not_kept:
+            self._not_kept.add(why)
+            advice = " (kept_gb sets how much they may)" if too_large else ""
+            self.notify(f"{event.kept.reason}{advice}", severity="warning", timeout=15, markup=False)
 
     @on(Bridge.PromptRead)
     def _reading(self, event: Bridge.PromptRead) -> None:

@@ -34,6 +34,8 @@ class StatusLine(Widget):
     """Prompt tokens that the target reused and read."""
     progress: reactive[Progress | None] = reactive(None)
     """What is under way; it takes the second line."""
+    doing: reactive[str] = reactive("")
+    """What goes on of which nobody knows how far it is; it takes the second line before all else."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -131,6 +133,8 @@ class StatusLine(Widget):
         return f"{'context ' if width >= 100 else ''}{used:,} / {total:,}"
 
     def _second(self, width: int) -> Content:
+        if self.doing:
+            return Content.styled(figures.shorten(sanitize(self.doing), width), MUTED)
         if self.progress is not None:
             return draw(self.progress, width)
         right = figures.reuse(*self.receipt) if self.receipt else ""

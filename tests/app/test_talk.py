@@ -234,7 +234,7 @@ async def test_the_models_rest_and_come_back_with_the_next_message() -> None:
         screen = await say(pilot, app, engine, "one", "first")
         await screen.unload()
         assert screen.state == "asleep"
-        assert engine.started[0].closed
+        await until(pilot, lambda: engine.started[0].closed)
         screen.prompt.text = "two"
         await pilot.press("enter")
         await until(pilot, lambda: len(engine.started) == 2 and engine.started[1].requests)

@@ -1,5 +1,6 @@
 """Kept beside a conversation and taken up again: a new engine goes on as the old one would have, or reads again."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -250,6 +251,7 @@ def test_what_another_setting_computed_is_read_again_with_the_reason(
     say(new, PROMPT, tokens=2)
     found = new.resume(tmp_path)
     assert (found.target, found.draft) == (0, 0)
+    assert found.found
     assert why in found.reason
     assert found.reason.endswith("read again")
     assert say(new, follow_up(old)).ids == say(old, follow_up(old)).ids
@@ -286,6 +288,7 @@ def test_a_context_that_is_too_small_reads_what_fits_again(tmp_path: Path) -> No
 def test_nothing_was_kept(tmp_path: Path) -> None:
     found = pair().resume(tmp_path / "nowhere")
     assert (found.target, found.draft, found.reason) == (0, 0, "nothing was kept of it: the conversation is read again")
+    assert not found.found
     assert pair(draft=False).resume(tmp_path).draft is None
 
 
@@ -312,15 +315,37 @@ def test_what_a_dead_process_left_half_done_is_swept_and_nothing_else(tmp_path: 
     left = ["target-00ff.cache", ".draft-00ff.cache-abc.part", f".{RECORD}-abc.part"]
     for name in [*left, "notes.txt"]:
         (tmp_path / name).write_text("x")
+        os.utime(tmp_path / name, (1, 1))
     say(engine, PROMPT)
     engine.keep(tmp_path)
     assert names(tmp_path) & {*left, "notes.txt"} == {"notes.txt"}
+
+
+def test_two_processes_that_keep_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one keeps while the first is between its two files: neither removes what the other writes."""
+    first, second = talked(tmp_path), pair()
+    say(first, follow_up(first))
+    say(second, PROMPT[::-1])
+    save: Callable[[ToyLM, Path], None] = ToyLM.save
+
+    def between(model: ToyLM, path: Path) -> None:
+        save(model, path)
+        if path.name.startswith("target"):
+            monkeypatch.setattr(ToyLM, "save", save)
+            assert second.keep(tmp_path).outcome == "kept"
+            assert pair().resume(tmp_path).target == second.context.target.length
+
+    monkeypatch.setattr(ToyLM, "save", between)
+    assert first.keep(tmp_path).outcome == "kept"
+    assert pair().resume(tmp_path).target == first.context.target.length
+    assert len(names(tmp_path)) == 3, "what the record named before is removed by whoever replaces it"
 
 
 def test_where_nothing_was_read_what_is_there_stays(tmp_path: Path) -> None:
     old = talked(tmp_path)
     kept = pair().keep(tmp_path)
     assert "nothing to keep" in kept.reason
+    assert kept.outcome == "nothing to keep"
     assert kept.bytes > 0
     assert pair().resume(tmp_path).target == old.context.target.length
 
@@ -340,6 +365,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, role: str, monkeypatc
     monkeypatch.setattr(ToyLM, "save", full)
     kept = engine.keep(tmp_path)
     assert "No space left" in kept.reason
+    assert kept.outcome == "failed"
     assert names(tmp_path) == before
     assert pair().resume(tmp_path).target == held
 
@@ -424,6 +450,7 @@ def test_caches_that_take_too_much_are_not_kept(
     monkeypatch.setattr(kind, "save", lambda model, path: (saved.append(path), save(model, path)))
     kept = engine.keep(tmp_path, whole - 1)
     assert kept.reason.startswith(f"the caches take {whole:,} bytes and may take {whole - 1:,}: ")
+    assert kept.outcome == "too large"
     assert names(tmp_path) - {"all"} == before
     assert bool(saved) == (kind is ToyLM)
     assert pair().resume(tmp_path).target == old.context.target.length
@@ -467,6 +494,7 @@ def test_the_copy_of_a_mapped_cache_lies_beside_it_and_is_swept(
     assert len(seen) == 1
     for name in seen:
         (tmp_path / name).write_text("x")
+        os.utime(tmp_path / name, (1, 1))
     say(engine, follow_up(engine))
     engine.keep(tmp_path)
     assert names(tmp_path).isdisjoint(seen)
