@@ -39,7 +39,7 @@ format: $(VENV)/.installed-dev      ## put the code into shape
 snapshots: $(VENV)/.installed-dev   ## take the pictures of the window anew
 	$(BIN)/pytest -q tests/app -k snapshot --snapshot-update
 
-screenshots: $(VENV)/.installed-dev $(TARGET) $(DRAFT)    ## the pictures in assets/, from a real run of the coder pair
+screenshots: $(VENV)/.installed-dev $(TARGET) $(DRAFT)    ## pictures and recording in assets/, from a real run of the coder pair
 	$(TEST_ENV) $(BIN)/python tests/bench/pictures.py
 
 bench: $(VENV)/.installed-dev $(TINY) $(TARGET) $(DRAFT)    ## the figures of BENCHMARKS.md that a script makes; hours on two cores

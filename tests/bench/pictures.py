@@ -1,4 +1,4 @@
-"""The README's pictures (`make screenshots`) and a recording, from a real run of the coder pair in a home of its own.
+"""The README's pictures and recording (`make screenshots`), from a real run of the coder pair in a home of its own.
 
 Pictures are what the window itself draws (SVG); the recording is what the program writes to a terminal, as an asciicast
 (version 2), with keys that come as a hand types them.  Both are new each time, and as fast as the machine is then.
@@ -8,13 +8,14 @@ Run: PACELINE_TEST_TARGET=... PACELINE_TEST_DRAFT=... python tests/bench/picture
 import asyncio
 import json
 import os
+import re
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from common import model_path
-from terminal import DONE, PATIENCE_S, Terminal
+from terminal import PATIENCE_S, Terminal
 from textual.pilot import Pilot
 
 from app.screens.chat import ChatScreen
@@ -29,6 +30,8 @@ EDIT = "Add a method clear to it, and docstrings. Answer with the whole class."
 ASIDE = "In two sentences: why is the sky blue?"
 RECORDED = (120, 34)
 """Columns and lines of the recording."""
+ASKS = re.compile(r"\x1b\[(\?(9|100[0-6]|1015|1016|2004|2048)[hl]|\?\d+\$p|[<>=]\d*u)")
+"""What asks the terminal for something, or how it is to send keys and the mouse: who watches a recording sends none."""
 
 
 def settings() -> Settings:
@@ -99,22 +102,27 @@ def recording() -> None:
     width, height = RECORDED
     header = {"version": 2, "width": width, "height": height, "title": "Paceline", "env": {"TERM": "xterm-256color"}}
     lines = [json.dumps(header)]
+
+    def keep(seconds: float, text: str) -> None:
+        if drawn := ASKS.sub("", text):
+            lines.append(json.dumps([round(seconds, 3), "o", drawn], ensure_ascii=False))
+
     target, draft = model_path("TARGET"), model_path("DRAFT")
     options = ["--target", str(target), "--draft", str(draft), "--temperature", "0", "--max-tokens", "400"]
     with tempfile.TemporaryDirectory() as home, Terminal(home, options, RECORDED) as terminal:
-        terminal.heard = lambda seconds, text: lines.append(json.dumps([round(seconds, 3), "o", text]))
-        terminal.wait_for("0 / ")
+        terminal.heard = keep
+        terminal.ready()
         terminal.read(1.5)
         for text in (CLASS, EDIT):
             terminal.type(text + "\r")
-            terminal.wait_for(DONE)
+            terminal.answered(text)
             terminal.read(2.0)
     (ASSETS / "chat.cast").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("assets/chat.cast", flush=True)
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["pictures"]
+    wanted = sys.argv[1:] or ["pictures", "recording"]
     if "pictures" in wanted:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["PACELINE_HOME"] = folder

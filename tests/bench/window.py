@@ -4,7 +4,8 @@ The real window runs in a terminal of its own on a toy engine of a set rate.  Pr
 to the frame that shows it, the process's share of one core, the growth of its memory, what the whole answer cost
 against its first half, and how long it took to show the conversation; then the same as JSON.
 
-Usage: python tests/bench/window.py [--seconds 60] [--rate 250] [--kind mixed|code|list] [--messages 300] [--scrolled]
+Usage: python tests/bench/window.py [--seconds 60] [--rate 250] [--kind mixed|code|list] [--messages 300]
+                                     [--scrolled] [--coloured]
 """
 
 import argparse
@@ -121,6 +122,7 @@ def lags(terminal: Terminal, until: float) -> list[float]:
 def measure(size: tuple[int, int], options: argparse.Namespace) -> dict[str, object]:
     """One answer at one size."""
     arguments = [str(options.rate), str(options.seconds), options.kind, str(options.messages)]
+    arguments += ["coloured"] if options.coloured else []
     terminal = Terminal(size, arguments)
     try:
         loaded, shown = terminal.until("loaded"), terminal.until("shown")
@@ -143,7 +145,7 @@ def measure(size: tuple[int, int], options: argparse.Namespace) -> dict[str, obj
     took = written["time"] - begun["time"]
     return {
         "size": f"{size[0]}x{size[1]}",
-        "kind": options.kind,
+        "kind": f"{options.kind}, coloured" if options.coloured else options.kind,
         "tokens": round(options.rate * options.seconds),
         "keys": len(found),
         "lag_p50_ms": round(statistics.median(found), 1),
@@ -167,6 +169,7 @@ def main() -> None:
     parser.add_argument("--kind", choices=("mixed", "code", "list"), default="mixed")
     parser.add_argument("--messages", type=int, default=300)
     parser.add_argument("--scrolled", action="store_true", help="read far above the answer meanwhile")
+    parser.add_argument("--coloured", action="store_true", help="tokens in the colours of their origins")
     parser.add_argument("--size", action="append", help="such as 80x24; both sizes without it")
     options = parser.parse_args()
     sizes = [tuple(map(int, size.split("x"))) for size in options.size] if options.size else SIZES

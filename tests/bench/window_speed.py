@@ -1,7 +1,7 @@
 """Tokens a second in the window against `paceline ask`, on the same prompts and seed, whole programs taking turns.
 
 Both are told by the engine's own clock: `ask --json` prints its figure, the window keeps it with the answer.
-Run: PACELINE_TEST_TARGET=... PACELINE_TEST_DRAFT=... python tests/bench/window_speed.py [turns]
+Run: PACELINE_TEST_TARGET=... PACELINE_TEST_DRAFT=... python tests/bench/window_speed.py [turns] [tokens]
 """
 
 import json
@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,71 +17,52 @@ from pathlib import Path
 from common import header, model_path, spread
 from terminal import ROOT, START, Terminal
 
-from app.store.store import Store
 from engine.experiments.turns import in_turns, ratios
 
 PROMPTS = (
     "Explain in detail how a sailing boat can sail against the wind.",
     "Write a Python class Stack with push, pop, peek and len, and tests for each. Code only.",
 )
-TOKENS = 256
 
 
-def options() -> list[str]:
+def options(tokens: int) -> list[str]:
     """The same for both."""
     pair = ["--target", str(model_path("TARGET")), "--draft", str(model_path("DRAFT"))]
-    return [*pair, "--temperature", "0", "--seed", "1", "--max-tokens", str(TOKENS)]
+    return [*pair, "--temperature", "0", "--seed", "1", "--max-tokens", str(tokens)]
 
 
-def asked(home: str, prompt: str) -> float:
+def asked(home: str, prompt: str, tokens: int) -> float:
     """Of `ask`."""
-    command = [sys.executable, "-P", "-c", START.format(root=str(ROOT)), "ask", prompt, "--json", *options()]
+    command = [sys.executable, "-P", "-c", START.format(root=str(ROOT)), "ask", prompt, "--json", *options(tokens)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env={**os.environ, "PACELINE_HOME": home}
     )
     return float(json.loads(done.stdout)["timings"]["decode_tps"])
 
 
-def shown(home: str, prompt: str) -> float:
+def shown(home: str, prompt: str, tokens: int) -> float:
     """Of the window, from the answer that it kept."""
-    with Terminal(home, options(), (120, 40)) as terminal:
-        terminal.wait_for("0 / ")
+    with Terminal(home, options(tokens), (120, 40)) as terminal:
+        terminal.ready()
         terminal.type(prompt + "\r")
-        return _kept(terminal, Path(home) / "data" / "conversations.db", prompt)
+        return float(terminal.answered(prompt).timings.decode_tps or 0)
 
 
-def _kept(terminal: Terminal, path: Path, prompt: str) -> float:
-    """Listen until the answer is whole; the store is read as another program would."""
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        terminal.read(1.0)
-        store = Store.open(path)
-        try:
-            newest = [store.get(summary.id) for summary in store.summaries(1)]
-        finally:
-            store.close()
-        for conversation in newest:
-            *_, question, answer = [None, None, *(node.entry for node in conversation.path)]
-            if question and answer and question.text == prompt and answer.answer is not None:
-                return float(answer.answer.timings.decode_tps or 0)
-    raise SystemExit("the window never kept an answer")
-
-
-def fresh(measured: Path, way: Callable[[str, str], float], prompt: str) -> float:
+def fresh(measured: Path, way: Callable[[str, str, int], float], prompt: str, tokens: int) -> float:
     """In a home that knows the machine, and no earlier answer that drafts could be copied from."""
     with tempfile.TemporaryDirectory() as home:
         shutil.copytree(measured / "cache", Path(home) / "cache")
-        return way(home, prompt)
+        return way(home, prompt, tokens)
 
 
-def main(turns: int) -> None:
+def main(turns: int = 4, tokens: int = 256) -> None:
     """A line a prompt, then the ratio over all."""
     header("decoding in the window against ask")
     pairs: list[float] = []
     with tempfile.TemporaryDirectory() as measured:
-        asked(measured, PROMPTS[0])
+        asked(measured, PROMPTS[0], tokens)
         for prompt in PROMPTS:
-            sides = [partial(fresh, Path(measured), way, prompt) for way in (asked, shown)]
+            sides = [partial(fresh, Path(measured), way, prompt, tokens) for way in (asked, shown)]
             ask, window = in_turns(sides, turns)
             pairs += ratios(window, ask)
             told = f"ask {spread(ask, 1)}  window {spread(window, 1)}  ratio {spread(ratios(window, ask))}"
@@ -91,4 +71,4 @@ def main(turns: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4)
+    main(*map(int, sys.argv[1:]))

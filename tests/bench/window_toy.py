@@ -3,7 +3,7 @@
 `tests/bench/window.py` starts it in a terminal of its own.  What happens inside is told as lines of JSON on another
 descriptor, so that the screen stays the window's.
 
-Usage: python tests/bench/window_toy.py DESCRIPTOR RATE SECONDS KIND MESSAGES
+Usage: python tests/bench/window_toy.py DESCRIPTOR RATE SECONDS KIND MESSAGES [coloured]
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from app.transcript import Entry
 from app.tui import ChatApp
 from app.widgets.conversation import Conversation
 from engine.config import EngineConfig, Request, Speculation
-from engine.events import AnswerEvent, Finished, Kept, Loaded, Loading, Resumed, Tokens
+from engine.events import AnswerEvent, Finished, Kept, Loaded, Loading, Origin, Resumed, Tokens, TokenTrace
 from tests.app.fakes_shelf import NOWHERE, FakeShelf
 from tests.fakes_client import LOADED, answer, one_round
 
@@ -34,6 +34,7 @@ BURST = 64
 """Most tokens at once."""
 WORDS = ("a", "paceline", "rides", "ahead", "of", "the", "wind", "while", "every", "rider", "rests", "behind", "it")
 TEXT_SEED = 7
+ORIGINS: tuple[Origin, ...] = ("target", "lookup", "model")
 CRASH = Path(tempfile.gettempdir()) / "paceline_window_toy.log"
 """Where a fault of the window's goes."""
 
@@ -76,6 +77,11 @@ def tokens_of(kind: str, count: int) -> list[str]:
     return [characters[at : at + 4] for at in range(0, 4 * count, 4)]
 
 
+def traced(texts: list[str], origins: list[Origin]) -> list[TokenTrace]:
+    """Where each token came from."""
+    return [TokenTrace(origin=origin, text=text, target=0.5) for text, origin in zip(texts, origins, strict=True)]
+
+
 def conversation(messages: int) -> list[Entry]:
     """Questions and answers of ordinary length."""
     entries: list[Entry] = []
@@ -105,7 +111,8 @@ class ToyClient:
             burst = self._tokens[at : at + draw.randint(1, BURST)]
             at += len(burst)
             await asyncio.sleep(max(0.0, begun + at / self._rate - time.monotonic()))
-            yield Tokens(text="".join(burst), ids=[1] * len(burst), origins=["target"] * len(burst))
+            origins = [draw.choice(ORIGINS) for _ in burst]
+            yield Tokens(text="".join(burst), ids=[1] * len(burst), origins=origins, trace=traced(burst, origins))
             yield one_round(emitted=len(burst), drafted=len(burst), accepted=len(burst) - 1, context=at)
             if not half and at >= len(self._tokens) // 2:
                 half = True
@@ -166,19 +173,21 @@ class Told:
 class Window(ChatApp):
     """The real window, opened on a conversation."""
 
-    def __init__(self, told: Told, client: ToyClient, entries: list[Entry]) -> None:
+    def __init__(self, told: Told, client: ToyClient, entries: list[Entry], coloured: bool) -> None:
         async def start(_log: Path) -> ToyClient:
             return client
 
         super().__init__(Setup(shelf=FakeShelf(installed=True), log=NOWHERE, crash_log=CRASH, start=start))
-        self._told, self._entries = told, entries
+        self._told, self._entries, self._coloured = told, entries, coloured
 
     async def on_ready(self) -> None:
         """Show the conversation; say so when it is there, and again when an answer is."""
         while not (isinstance(self.screen, ChatScreen) and self.screen.state == "ready"):
             await asyncio.sleep(0.01)
         self._told.say("loaded")
-        await self.screen.query_one(Conversation).show(self._entries)
+        view = self.screen.query_one(Conversation)
+        view.coloured = self._coloured
+        await view.show(self._entries)
         self._told.say("shown")
         self.run_worker(self._watch(self.screen))
 
@@ -194,10 +203,10 @@ class Window(ChatApp):
 
 def main() -> None:
     """Open the window."""
-    descriptor, rate, seconds, kind, messages = sys.argv[1:]
+    descriptor, rate, seconds, kind, messages, *coloured = sys.argv[1:]
     told = Told(int(descriptor))
     tokens = tokens_of(kind, round(float(rate) * float(seconds)))
-    Window(told, ToyClient(told, float(rate), tokens), conversation(int(messages))).run()
+    Window(told, ToyClient(told, float(rate), tokens), conversation(int(messages)), bool(coloured)).run()
 
 
 if __name__ == "__main__":
