@@ -107,6 +107,20 @@ def filling(used: int, total: int | None) -> Literal["", "nearly full", "full"]:
     return "nearly full" if used < total else "full"
 
 
+def context(used: int, typed: int, total: int) -> str:
+    """How much of the context is used, what the message that is being typed comes to, and how much there is."""
+    return f"{used:,}{f' + {typed:,}' if typed else ''} / {total:,}"
+
+
+def over(used: int, typed: int, total: int | None) -> str:
+    """What is to be said of a message that is being typed, where there is less room left; empty where it fits."""
+    if not total or not typed or used + typed < total:
+        return ""
+    if typed >= total:
+        return f"this message does not fit: {count(typed - total + 1, 'token')} over"
+    return f"{count(used + typed - total + 1, 'token')} over: the oldest turns leave for this message"
+
+
 def count(number: int, word: str) -> str:
     """So many of something."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -213,7 +213,7 @@ class AnsweringScreen(Desk):
         """Show what there is of the answer in hand, where it belongs to the branch that is looked at."""
         writing = self.chat.writing
         if writing is not None and self.chat.shows_writing:
-            await self.conversation.begin()
+            await self.conversation.begin(follow=self.conversation.following)
             await self.conversation.write(writing.text, writing.trace)
 
     async def action_stop(self) -> None:

@@ -75,7 +75,7 @@ class ChatScreen(ConversingScreen):
             return
         self.composer.busy = True
         await self.composer.accept(event.draft)
-        await self.conversation.add(entry)
+        await self.conversation.add(entry, follow=not event.waited)
         self.sidebar.opened = self.chat.branch.id
         self.sidebar.reload()
         if entry.role == "user":
@@ -101,6 +101,10 @@ class ChatScreen(ConversingScreen):
             self.notify(str(error), severity="error", markup=False)
         finally:
             self.line_up()
+
+    @on(Composer.Counted)
+    def _counted(self, event: Composer.Counted) -> None:
+        self.status.typed = self.panel.typed = event.tokens
 
     @on(Composer.Paused)
     def _paused(self, event: Composer.Paused) -> None:

@@ -72,6 +72,10 @@ class Chips(ItemGrid):
     class Changed(Message):
         """A file came or went."""
 
+    @dataclass
+    class Counted(Message):
+        """The tokens of a file are known."""
+
     def __init__(self) -> None:
         super().__init__(min_column_width=CHIP, stretch_height=False)
         self._count: Count | None = None
@@ -81,6 +85,11 @@ class Chips(ItemGrid):
     def files(self) -> tuple[Attachment, ...]:
         """The files, in order."""
         return tuple(chip.file for chip in self.query(Chip))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all files, as far as they are known."""
+        return sum(chip.tokens or 0 for chip in self.query(Chip))
 
     async def add(self, *files: Attachment) -> None:
         """Take more; one of the same name gives way."""
@@ -130,3 +139,4 @@ class Chips(ItemGrid):
             if chip.tokens is None:
                 with suppress(EngineError):
                     chip.tokens = await count(chip.file.block)
+                    self.post_message(self.Counted())

@@ -65,6 +65,8 @@ def legend(counts: Mapping[str, int], colours: bool) -> Content:
 class ColouredAnswer(Vertical):
     """Legend, tokens, and the card, which floats beside the token that is chosen."""
 
+    BLANK = True  # else Textual draws a blank line for every line of it, seen or not
+
     def __init__(self, tokens: Sequence[TokenTrace]) -> None:
         super().__init__()
         self._counts = counted(tokens)

@@ -6,7 +6,9 @@ that wait, until `accept` says that it was taken; nothing else forgets it.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from textual import getters, on
@@ -25,6 +27,7 @@ from app.widgets.chips import Chip, Chips, Count
 from app.widgets.path_list import PathList
 from app.widgets.prompt import PAUSE_S, QUIET_S, Prompt, is_blank
 from app.widgets.waiting import Waiting
+from engine.errors import EngineError
 
 LONGEST = 4096
 """Characters before the cursor in which a path is looked for."""
@@ -56,15 +59,23 @@ class Composer(Vertical):
 
     @dataclass
     class Submitted(Message):
-        """The user sends this now; it stays here until `accept`."""
+        """This is to be sent now; it stays here until `accept`."""
 
         draft: Draft
+        waited: bool = False
+        """Whether it had to wait for its turn: the user may be elsewhere by now."""
 
     @dataclass
     class Paused(Message):
         """The next message has changed, and then not for a while."""
 
         draft: Draft
+
+    @dataclass
+    class Counted(Message):
+        """The next message, its files included, has so many tokens, as far as that is known."""
+
+        tokens: int
 
     busy: reactive[bool] = reactive(False, init=False)
     """Whether a message that is sent has to wait; those that wait are sent one by one, each time this ends."""
@@ -80,6 +91,9 @@ class Composer(Vertical):
         self._quiet_s, self._pause_s, self._folder = quiet_s, pause_s, folder
         self._offered: Draft | None = None
         """What was submitted, and neither accepted nor refused yet."""
+        self._count: Count | None = None
+        self._typed = 0
+        """Tokens of the text, when it was counted last."""
 
     def compose(self) -> ComposeResult:
         """What waits, the files, the paths to choose from, the prompt."""
@@ -126,7 +140,9 @@ class Composer(Vertical):
 
     def count_by(self, count: Count | None) -> None:
         """How tokens are counted: None while no model is loaded."""
+        self._count = count
         self.chips.count_by(count)
+        self._measure()
 
     def remember(self, inputs: Sequence[str]) -> None:
         """The earlier inputs, newest first."""
@@ -144,22 +160,23 @@ class Composer(Vertical):
             await self._forget(draft)
         elif not self.waiting.drafts:
             self.notify("Write something first.", markup=False)
-        self.send_next()
+        self.send_next(waited=False)
 
     async def _forget(self, draft: Draft) -> None:
         self.prompt.accept(draft.text)
         await self.chips.clear(draft.files)
 
     def watch_busy(self) -> None:
-        """Send what waits next."""
+        """Send what waits next; while something has to wait nothing is counted."""
         self._offered = None
         self.send_next()
+        self._measure()
 
-    def send_next(self) -> None:
+    def send_next(self, *, waited: bool = True) -> None:
         """Send what waits next, unless it has to wait on."""
         if not self.busy and self.waiting.drafts and self._offered is None:
             self._offered = self.waiting.drafts[0]
-            self.post_message(self.Submitted(self._offered))
+            self.post_message(self.Submitted(self._offered, waited))
 
     @on(Waiting.TakenBack)
     async def take_back(self) -> None:
@@ -172,12 +189,40 @@ class Composer(Vertical):
     @on(Prompt.Paused)
     def _paused(self, event: Prompt.Paused) -> None:
         event.stop()
+        self._measure()
         self.post_message(self.Paused(self.draft))
 
     @on(Chips.Changed)
     def _files_changed(self, event: Chips.Changed) -> None:
         event.stop()
+        self._tell()
         self.post_message(self.Paused(self.draft))
+
+    # What it takes of the context
+
+    def _measure(self) -> None:
+        """Count the text, unless an answer is being written or no model is loaded."""
+        if self._count is None or self.busy:
+            self.workers.cancel_group(self, "typed")
+            self._typed = 0
+            self._tell()
+        else:
+            counting = partial(self._counted, self._count, self.prompt.text)
+            self.run_worker(counting, group="typed", exclusive=True)
+
+    async def _counted(self, count: Count, text: str) -> None:
+        with suppress(EngineError):
+            self._typed = 0 if is_blank(text) else await count(text)
+            self._tell()
+
+    @on(Chips.Counted)
+    def _files_counted(self, event: Chips.Counted) -> None:
+        event.stop()
+        self._tell()
+
+    def _tell(self) -> None:
+        known = self._count is not None and not self.busy
+        self.post_message(self.Counted(self._typed + self.chips.tokens if known else 0))
 
     # Files
 

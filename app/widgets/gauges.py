@@ -38,10 +38,11 @@ def _eighths(value: float | None, highest: float, rows: int) -> int:
     return max(1, min(8 * rows, round(8 * rows * value / highest)))
 
 
-def bar(share: float | None, width: int, style: str) -> Content:
-    """A bar that is full at 1; empty where the share is unknown."""
-    full = round(width * min(1.0, max(0.0, share or 0.0)))
-    return Content.assemble(("━" * full, style), ("─" * (width - full), "$border-blurred"))
+def bar(share: float | None, width: int, style: str, more: float = 0.0) -> Content:
+    """A bar that is full at 1; empty where the share is unknown.  What may come on top of it is a broken line."""
+    full, end = (round(width * min(1.0, max(0.0, part))) for part in (share or 0.0, (share or 0.0) + more))
+    broken = [("╍" * (end - full), style)] if end > full else []
+    return Content.assemble(("━" * full, style), *broken, ("─" * (width - end), "$border-blurred"))
 
 
 def cells(shares: Sequence[float], width: int) -> list[int]:

@@ -44,6 +44,8 @@ class Panel(VerticalScroll):
     """The figures, from the meter."""
     n_ctx: reactive[int | None] = reactive(None, repaint=False)
     """Tokens of context in all."""
+    typed: reactive[int] = reactive(0, repaint=False)
+    """Tokens of the message that is being typed."""
     memory: reactive[int | None] = reactive(None, repaint=False)
     """Bytes that the engine holds."""
     speculation: reactive[Speculation] = reactive(Speculation(), repaint=False)
@@ -102,13 +104,17 @@ class Panel(VerticalScroll):
         """Show the size of the context."""
         self._show()
 
+    def watch_typed(self) -> None:
+        """Show what is typed."""
+        self._show()
+
     def watch_memory(self) -> None:
         """Show the memory."""
         self._show()
 
     def _show(self) -> None:
         self._late = False
-        view = View(self.live, self.n_ctx, self.memory, colours=coloured(self.app))
+        view = View(self.live, self.n_ctx, self.memory, self.typed, colours=coloured(self.app))
         for section in self.query_children(Section):
             section.show(view)
 

@@ -36,6 +36,8 @@ class View:
     """Tokens of context in all."""
     memory: int | None = None
     """Bytes that the engine holds."""
+    typed: int = 0
+    """Tokens of the message that is being typed."""
     colours: bool = True
     """Whether there are any; without them parts of a bar differ by their filling."""
 
@@ -122,22 +124,26 @@ def _won(turn: Counts) -> Content:
 
 
 def context(view: View, width: int) -> Content:
-    """How full the context is, and a warning before it is."""
-    used, total = view.live.context, view.n_ctx
-    share = used / total if total else None
-    filling = figures.filling(used, total)
+    """How full the context is with what is being typed, and a warning before it is."""
+    used, typed, total = view.live.context, view.typed, view.n_ctx
+    filling = figures.filling(used + typed, total)
     style = {"": "$primary", "nearly full": "$warning", "full": "$error"}[filling]
-    figure = f"{used:,} / {total:,}" if total else "–"
-    lines = [
-        Content.assemble(
-            gauges.bar(share, max(0, width - len(figure) - 1), style), " ", (figure, style if filling else MUTED)
-        )
-    ]
+    figure = figures.context(used, typed, total) if total else "–"
+    share, more = (used / total, typed / total) if total else (None, 0.0)
+    bar = gauges.bar(share, max(0, width - len(figure) - 1), style, more)
+    lines = [Content.assemble(bar, " ", (figure, style if filling else MUTED))]
     if filling and total:
-        left = f"{total - used:,} tokens left, then the oldest turns leave"
-        said = left if used < total else "the oldest turns are out of the model's sight"
-        lines.append(Content.styled(f"{filling}: {said}", "$text-warning"))
+        lines.append(Content.styled(_room(used, typed, total), "$text-warning"))
     return _lines(*lines, *_held(view))
+
+
+def _room(used: int, typed: int, total: int) -> str:
+    """What a context that is nearly full, or full, means."""
+    if over := figures.over(used, typed, total):
+        return over
+    if (left := total - used - typed) > 0:
+        return f"nearly full: {left:,} tokens left, then the oldest turns leave"
+    return "full: the oldest turns are out of the model's sight"
 
 
 def _held(view: View) -> list[Content]:

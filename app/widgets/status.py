@@ -30,6 +30,8 @@ class StatusLine(Widget):
     live: reactive[Live | None] = reactive(None)
     context: reactive[tuple[int, int] | None] = reactive(None)
     """Tokens of context used and in all."""
+    typed: reactive[int] = reactive(0)
+    """Tokens of the message that is being typed."""
     receipt: reactive[tuple[int, int] | None] = reactive(None)
     """Prompt tokens that the target reused and read."""
     progress: reactive[Progress | None] = reactive(None)
@@ -111,7 +113,8 @@ class StatusLine(Widget):
 
     def _urgency(self) -> str:
         """The colour of the context: a warning before it is full."""
-        filling = figures.filling(*self.context) if self.context else ""
+        used, total = self.context or (0, 0)
+        filling = figures.filling(used + self.typed, total)
         return {"": MUTED, "nearly full": "$text-warning", "full": "$text-error"}[filling]
 
     def _parts(self) -> list[str]:
@@ -130,7 +133,7 @@ class StatusLine(Widget):
         if self.context is None:
             return ""
         used, total = self.context
-        return f"{'context ' if width >= 100 else ''}{used:,} / {total:,}"
+        return f"{'context ' if width >= 100 else ''}{figures.context(used, self.typed, total)}"
 
     def _second(self, width: int) -> Content:
         if self.doing:
@@ -139,5 +142,8 @@ class StatusLine(Widget):
             return draw(self.progress, width)
         right = figures.reuse(*self.receipt) if self.receipt else ""
         room = width - len(right) - 2
+        used, total = self.context or (0, 0)
+        if over := figures.over(used, self.typed, total):
+            return Content.styled(figures.shorten(over, width), "$text-error")
         plan = figures.shorten(sanitize(self.live.plan), room) if self.live else ""
         return Content.assemble((plan.ljust(room), MUTED), "  ", (right, MUTED))

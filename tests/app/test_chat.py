@@ -227,6 +227,48 @@ async def test_what_is_sent_in_mid_answer_waits_its_turn() -> None:
         assert not screen.composer.waiting.drafts
 
 
+async def test_a_message_whose_turn_comes_leaves_the_reader_in_place() -> None:
+    app, engine = chat_app()
+    long = "line\n\n" * 60
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await ask(pilot, app, engine, "first")
+        view = screen.conversation
+        engine.client.send(tokens(long))
+        await until(pilot, lambda: view.max_scroll_y > 60)
+        screen.prompt.text = "next"
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.composer.waiting.drafts)
+        await pilot.press("pageup", "pageup")
+        await until(pilot, lambda: not view.following)
+        line = round(view.scroll_y)
+        engine.client.send(finished(long))
+        await until(pilot, lambda: len(engine.client.requests) == 2)
+        engine.client.send(tokens(long))
+        await until(pilot, lambda: view.max_scroll_y > 180)
+        assert (view.following, round(view.scroll_y)) == (False, line)
+        engine.client.send(finished(long))
+        await until(pilot, lambda: screen.state == "ready")
+        await ask(pilot, app, engine, "last")
+        await until(pilot, lambda: view.following)
+
+
+async def test_the_context_shows_what_is_being_typed() -> None:
+    app, engine = chat_app(FakeClient([Loaded(target="big-model", draft=None, n_ctx=100, device="cpu")]))
+    async with app.run_test(size=(120, 24)) as pilot:
+        screen = await ask(pilot, app, engine, "hello")
+        engine.client.send(one_round(context=80), finished("Good day."))
+        await until(pilot, lambda: screen.state == "ready")
+        screen.prompt.text = "a b c"
+        await until(pilot, lambda: "80 + 3 / 100" in str(screen.status.render()))
+        assert " + 3 / 100" in str(screen.query_one("#part-context").render())
+        screen.prompt.text = "word " * 30
+        await until(pilot, lambda: "11 tokens over: the oldest turns leave" in str(screen.status.render()))
+        screen.prompt.text = "word " * 100
+        await until(pilot, lambda: "does not fit: 1 token over" in str(screen.status.render()))
+        await pilot.press("enter")
+        await until(pilot, lambda: "over" not in str(screen.status.render()))
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "\u200b", " \u200b\n\ufeff"])
 async def test_nothing_to_see_is_not_sent(text: str) -> None:
     app, engine = chat_app()

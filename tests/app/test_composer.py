@@ -24,7 +24,9 @@ class ComposerApp(App[None]):
         super().__init__()
         self._folder, self.take = folder, take
         self.sent: list[Draft] = []
+        self.waited: list[bool] = []
         self.paused: list[Draft] = []
+        self.counted: list[int] = []
         self.escapes = 0
 
     def compose(self) -> ComposeResult:
@@ -32,11 +34,15 @@ class ComposerApp(App[None]):
 
     async def on_composer_submitted(self, event: Composer.Submitted) -> None:
         self.sent.append(event.draft)
+        self.waited.append(event.waited)
         if self.take:
             await self.composer.accept(event.draft)
 
     def on_composer_paused(self, event: Composer.Paused) -> None:
         self.paused.append(event.draft)
+
+    def on_composer_counted(self, event: Composer.Counted) -> None:
+        self.counted.append(event.tokens)
 
     def key_escape(self) -> None:
         self.escapes += 1
@@ -83,6 +89,7 @@ async def test_a_message_goes_up_and_is_forgotten_when_it_is_taken(folder: Path)
         await pilot.press("h", "i", "enter")
         await until(pilot, lambda: app.sent)
         assert app.sent[0].message == "notes.txt:\n```txt\nremember\n```\n\nhi"
+        assert app.waited == [False]
         await until(pilot, lambda: app.composer.draft == Draft(""))
         assert not app.composer.chips.display
 
@@ -133,6 +140,7 @@ async def test_messages_wait_their_turn_in_order(folder: Path) -> None:
         await until(pilot, lambda: [draft.text for draft in app.sent] == ["a", "b"])
         await until(pilot, lambda: not app.composer.waiting.display)
         assert [draft.names for draft in app.sent] == [("notes.txt",), ()]
+        assert app.waited == [True, True]
 
 
 @pytest.mark.parametrize("by", ["escape", "click"])
@@ -313,6 +321,34 @@ async def test_tokens_are_counted_when_a_model_can_and_anew_by_another(folder: P
         app.composer.count_by(fails)
         await until(pilot, lambda: "tokens" not in lines(pilot))
         assert len(app.names) == 2
+
+
+async def test_the_message_is_counted_once_a_pause_and_not_while_it_would_wait(folder: Path) -> None:
+    asked: list[str] = []
+
+    async def count(text: str) -> int:
+        asked.append(text)
+        return len(text.split())
+
+    app = ComposerApp()
+    async with app.run_test() as pilot:
+        app.composer.count_by(count)
+        app.composer.prompt.text = "one two three"
+        await until(pilot, lambda: app.counted[-1:] == [3])
+        await attached(pilot, app, folder / "notes.txt")
+        await until(pilot, lambda: app.counted[-1] == 7)
+        assert asked == ["one two three", "notes.txt:\n```txt\nremember\n```"]
+        app.composer.busy = True
+        await until(pilot, lambda: app.counted[-1] == 0)
+        app.composer.prompt.text = "one"
+        await until(pilot, lambda: app.paused[-1].text == "one")
+        await pilot.pause()
+        assert len(asked) == 2
+        assert app.counted[-1] == 0
+        app.composer.busy = False
+        await until(pilot, lambda: app.counted[-1] == 5)
+        app.composer.count_by(None)
+        await until(pilot, lambda: app.counted[-1] == 0)
 
 
 async def test_a_pause_tells_the_whole_message_once(folder: Path) -> None:

@@ -55,6 +55,11 @@ def test_a_gauge_has_its_width(needed: float | None, observed: float | None, wid
     assert gauges.gauge(needed, observed, width).cell_length == width
 
 
+def test_what_may_come_on_top_of_a_bar_is_broken() -> None:
+    assert gauges.bar(0.5, 10, "red", 0.2).plain == "━━━━━╍╍───"
+    assert gauges.bar(0.5, 10, "red", 7.0).plain == "━━━━━╍╍╍╍╍"
+
+
 def test_a_gauge_marks_what_is_needed() -> None:
     assert gauges.gauge(0.5, 0.8, 10).plain == "━━━━━┃━━──"
     assert gauges.gauge(1.0, 0.2, 10).plain == "━━───────┃"

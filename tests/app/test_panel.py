@@ -91,6 +91,23 @@ def test_the_context_warns_before_it_is_full(used: int, word: str, style: str) -
 
 
 @pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (20, ""),
+        (200, "nearly full: 124 tokens left"),
+        (324, "1 token over: the oldest turns leave"),
+        (1023, "700 tokens over: the oldest turns leave"),
+        (1024, "this message does not fit: 1 token over"),
+    ],
+)
+def test_what_is_typed_counts_and_is_warned_of(typed: int, said: str) -> None:
+    first, *rest = panel_parts.context(View(Live(context=700), 1024, typed=typed), 32).plain.split("\n")
+    assert first.endswith(f"700 + {typed:,} / 1,024")
+    assert cell_len(first) == 32
+    assert rest[0].startswith(said or "target")
+
+
+@pytest.mark.parametrize(
     ("kind", "said"),
     [
         ("identical", "identical to the target alone"),
