@@ -6,7 +6,7 @@ as there is a conversation of this number.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 
 from msgspec.structs import replace as altered
@@ -44,9 +44,18 @@ class Asked:
 class Chat:
     """One window's chat; what touches the store raises StoreError."""
 
-    def __init__(self, store: Store, bridge: Bridge, caches: Caches, settings: Settings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bridge: Bridge,
+        caches: Caches,
+        settings: Settings,
+        remember: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`remember` keeps how rounds are drafted for the next run."""
         self.store, self.bridge, self._caches = store, bridge, caches
         self.settings = settings
+        self._remember = remember
         self._mode = settings.speculation
         """How rounds are drafted in conversations that do not say so themselves."""
         self.branch = Branch(store)
@@ -111,10 +120,11 @@ class Chat:
 
     async def set_speculation(self, speculation: Speculation) -> None:
         """Draft so from the next round on, also in the middle of an answer."""
+        spec = str(speculation.length) if speculation.mode == "fixed" else speculation.mode
         if self.branch.options.spec is None:
             self._mode = speculation
+            self._remember(spec)
         else:
-            spec = str(speculation.length) if speculation.mode == "fixed" else speculation.mode
             self.branch.set_options(self.branch.system, replace(self.branch.options, spec=spec))
         if self.writing is not None:
             await self.bridge.set_speculation(speculation)

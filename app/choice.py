@@ -1,5 +1,6 @@
-"""Which models to run: what the settings name, else the pair used last, else the best one installed."""
+"""Which models to run: what the settings name, else those used last, else the best pair installed."""
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 
 from app import paths
 from app.errors import NotEnoughMemory, NothingInstalled, UsageError
-from app.last_pair import last_pair, remember
+from app.last_used import LastUsed, last_used, remember_models
 from app.settings import Settings
 from engine.config import EngineConfig
 from engine.engines import engines_for
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from models.library import Installed, Library
 
 BEST_FIRST = ("coder", "tiny")
-"""Pairs that are taken where none was used before."""
+"""Pairs that are taken where nothing was used before."""
 
 MOST_CONTEXT = 8192
 """Tokens of context that are taken where nobody asks for more, and for which the need of memory is told."""
@@ -28,15 +29,20 @@ LEAST_CONTEXT = 512
 
 @dataclass(frozen=True)
 class Choice:
-    """What to load, and the pair it is, where it is one."""
+    """What to load, and what is to be kept and said of it."""
 
     config: EngineConfig
     pair: str | None = None
+    """The pair it is, where it is one."""
+    last: LastUsed | None = None
+    """What is used last once it is loaded; None where nobody chose it for longer than this run."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the user: what could not be taken."""
 
     def remember(self) -> None:
-        """Make this pair the one used last; where that cannot be written, nobody is bothered."""
-        if self.pair is not None and self.pair != last_pair():
-            remember(self.pair)
+        """Make these models the ones used last; where that cannot be written, nobody is bothered."""
+        if self.last is not None:
+            remember_models(self.last)
 
 
 def choose(settings: Settings, library: "Library", require_draft: bool = False, tuned: bool = True) -> Choice:
@@ -46,25 +52,49 @@ def choose(settings: Settings, library: "Library", require_draft: bool = False, 
     """
     if settings.demo:
         return Choice(replace(settings.engine_config(Path("demo")), target_name="demo"))
+    settings, gone = with_last(settings, library)
     pair = None if settings.target else _pair(settings, library)
+    notes = (f"{gone}, used last, is no longer here: {pair} is taken",) if gone else ()
     target = library.resolve(settings.target or library.catalogue.pairs[str(pair)].target)
     config = replace(settings.engine_config(target.path), target_name=target.id, cache_dir=paths.cache_dir())
     if draft := _draft(settings, library, pair):
         config = replace(config, draft=draft.path, draft_name=draft.id, require_draft=require_draft)
         config = _tuned(config) if tuned and settings.draft is None else config
-    return Choice(replace(config, n_ctx=_context(config)), pair)
+    return Choice(replace(config, n_ctx=_context(config)), pair, LastUsed(pair=pair) if pair else None, notes)
+
+
+def with_last(settings: Settings, library: "Library") -> tuple[Settings, str]:
+    """The settings with the models used last where they name none, and which of those is gone; then they are left."""
+    if settings.pair or settings.target or settings.demo:
+        return settings, ""
+    last = last_used()
+    refs = [last.target, last.draft if settings.draft is None else None] if last.target else []
+    gone = next((ref for ref in refs if ref and ref != "none" and not _is_here(ref, library)), "")
+    if not last.target and last.pair and last.pair not in {pair.id for pair in library.installed_pairs()}:
+        gone = last.pair
+    return (settings, gone) if gone else (last.under(settings), "")
+
+
+def _is_here(ref: str, library: "Library") -> bool:
+    from app import tuned
+    from models.errors import ModelsError
+
+    try:
+        return bool(tuned.named(ref) or library.resolve(ref))
+    except ModelsError:
+        return False
 
 
 def with_answers(choice: Choice, settings: Settings) -> Choice:
     """The same for a conversation: its answers are kept for drafts to be copied from, unless history is off."""
     if settings.demo or settings.history is False:
         return choice
-    return Choice(replace(choice.config, library=paths.answers_dir()), choice.pair)
+    return dataclasses.replace(choice, config=replace(choice.config, library=paths.answers_dir()))
 
 
 def measured_idle(choice: Choice) -> Choice:
     """The same, measured for the first time while no one waits; a greedy answer has no verdict before that is done."""
-    return Choice(replace(choice.config, calibrate="idle"), choice.pair)
+    return dataclasses.replace(choice, config=replace(choice.config, calibrate="idle"))
 
 
 def _draft(settings: Settings, library: "Library", pair: str | None) -> "Installed | Tuned | None":
@@ -94,7 +124,7 @@ def _pair(settings: Settings, library: "Library") -> str:
         library.catalogue.entries(named)
         return named
     installed = [pair.id for pair in library.installed_pairs()]
-    for pair in (last_pair(), *BEST_FIRST, *installed):
+    for pair in (*BEST_FIRST, *installed):
         if pair in installed:
             return str(pair)
     offers = " or ".join(f"paceline models pull {id} ({_size(library, id)})" for id in BEST_FIRST if id in pairs)

@@ -55,6 +55,7 @@ LOADING = (
 
 Thinking = Literal["auto", "on", "off"]
 Bell = Literal["off", "sound", "notice"]
+Thoughts = Literal["folded", "live", "open"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Window:
     """Minutes without use after which the models' memory is given back; 0 is never."""
     colour_tokens: bool = False
     """Whether tokens are coloured by where they came from."""
+    thoughts: Thoughts = "folded"
+    """Whether what a model thinks is open: never, while it thinks, or always; a click does it for one block."""
     kept_gb: float = 2.0
     """Gigabytes on the disk that what the models have read of conversations may take; 0 keeps none."""
 
@@ -147,6 +150,8 @@ class Settings:
     """Minutes without use after which the window gives the models' memory back, 0 never; default: 30."""
     colour_tokens: bool | None = None
     """Colour the tokens of answers in the window by where they came from; default: false."""
+    thoughts: Thoughts | None = None
+    """How the window shows what a model thinks: folded, live (open while it thinks) or open; default: folded."""
     kept_gb: float | None = None
     """Gigabytes on the disk for what the models have read of conversations, so that they reopen at once; default: 2."""
 

@@ -116,6 +116,10 @@ class Shelf(Protocol):
         """What `config` gave last was loaded."""
         ...
 
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what `config` gave last: what was used last and is gone."""
+        ...
+
     def offers(self) -> tuple[Offer, ...]:
         """The pairs that can be fetched, the best first."""
         ...
@@ -170,6 +174,8 @@ class Setup:
     """Where what the models have read is kept."""
     save: Callable[[Mapping[str, object]], None] = lambda _: None
     """Writes settings into the user's file."""
+    remember: Callable[[str], None] = lambda _: None
+    """Keeps how rounds are drafted, as the setting `spec` says it, for the next start."""
     start: Starter = start_engine
     lower_priority: Callable[[], None] = keep_priority
     """Called once, after the first engine was started."""

@@ -4,12 +4,14 @@ Everything here may block, and the models package is imported only when it is us
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app import paths
-from app.choice import MOST_CONTEXT, Choice, choose, measured_idle, with_answers
+from app.choice import MOST_CONTEXT, Choice, choose, measured_idle, with_answers, with_last
+from app.last_used import LastUsed
 from app.settings import Settings
 from app.setup import Asked, DraftFit, Fetched, Known, Offer, Report
 from engine.config import EngineConfig
@@ -34,8 +36,8 @@ class ModelShelf:
         return Library(paths.models_dir())
 
     def ready(self) -> bool:
-        """Whether the settings name what to load, or a pair is installed."""
-        said = self._settings
+        """Whether the settings name what to load, what was used last is here, or a pair is installed."""
+        said, _ = with_last(self._settings, self._library)
         return bool(said.demo or said.target or said.pair or self._library.installed_pairs())
 
     def config(self, pair: str | None = None) -> EngineConfig:
@@ -44,16 +46,22 @@ class ModelShelf:
 
     def config_of(self, target: str, draft: str | None) -> EngineConfig:
         """How to load these two under the user's settings; reads the headers of the files."""
-        return self._choose(Settings(target=target, draft=draft or "none").over(self._settings))
+        last = LastUsed(target=target, draft=draft or "none")
+        return self._choose(Settings(target=target, draft=last.draft).over(self._settings), last)
 
-    def _choose(self, settings: Settings) -> EngineConfig:
-        self._choice = measured_idle(with_answers(choose(settings, self._library), settings))
+    def _choose(self, settings: Settings, last: LastUsed | None = None) -> EngineConfig:
+        choice = measured_idle(with_answers(choose(settings, self._library), settings))
+        self._choice = replace(choice, last=last) if last else choice
         return self._choice.config
 
     def used(self) -> None:
         """What `config` gave last was loaded: take it the next time, too."""
         if self._choice is not None:
             self._choice.remember()
+
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of what `config` gave last."""
+        return self._choice.notes if self._choice else ()
 
     def offers(self) -> tuple[Offer, ...]:
         """All pairs of the catalogue."""

@@ -2,9 +2,9 @@
 
 An opening tag counts at the start of the text, right behind a block or alone on its line, a closing tag anywhere, and
 neither in code.  A block ends with the tag that closes it, blocks within it counted; where none does, with the first
-closing tag behind it; where all of those are in code, with the first of them.  A closing tag alone on its line that
-nothing opened ends a block that the prompt has opened.  So a block that is never closed hides what follows only where
-no closing tag follows.
+closing tag behind it; where all of those are in code, with the first of them.  Where the prompt has opened a block, the
+text begins in it; where that is not known, it does if a closing tag that nothing opened stands alone on its line.  So a
+block that is never closed hides what follows only where no closing tag follows.
 
 One invariant: the parts are in order, do not overlap, and leave out nothing but tags and blank lines behind them.
 """
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-NAMES = ("think", "thinking", "thought")
-"""The tags that models use."""
+from engine.thoughts import NAMES
+
 TAG = re.compile(rf"<(/?)({'|'.join(NAMES)})>")
 _WHOLE = tuple(f"<{slash}{name}>" for name in NAMES for slash in ("", "/"))
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
@@ -44,8 +44,14 @@ class _Tag:
     """Whether it is all that its line holds."""
 
 
-def split(text: str) -> tuple[Part, ...]:
-    """The parts of an answer, at least one; a text without think blocks is one part."""
+def split(text: str, opening: str = "") -> tuple[Part, ...]:
+    """The parts of an answer, at least one; a text without think blocks is one part.
+
+    `opening`: the tag with which its prompt ended, behind which the text stands; empty: none.
+    """
+    if TAG.fullmatch(opening):
+        shift = len(opening)
+        return tuple(Part(one.kind, one.start - shift, one.end - shift, one.open) for one in split(opening + text))
     if not TAG.search(text):
         return (Part("text", 0, len(text)),)
     parts, at = list[Part](), 0
@@ -72,9 +78,9 @@ def pending(text: str) -> int:
     return len(tail) if any(len(tail) < len(tag) and tag.startswith(tail) for tag in _WHOLE) else 0
 
 
-def said(text: str) -> str:
+def said(text: str, opening: str = "") -> str:
     """The answer without its thoughts; the whole of it where there is nothing else."""
-    spoken = [text[part.start : part.end] for part in split(text) if part.kind == "text"]
+    spoken = [text[part.start : part.end] for part in split(text, opening) if part.kind == "text"]
     return "".join(spoken).strip("\n") or text
 
 

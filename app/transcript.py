@@ -33,13 +33,15 @@ class Entry:
     """Which one it is of so many that stand at its place of the conversation's tree."""
     trace: tuple[TokenTrace, ...] = ()
     """Where each token of an answer came from; empty where that was not kept."""
+    opening: str = ""
+    """The tag by which its prompt opened a thought, in which an answer then begins; empty: none."""
     attachments: tuple[str, ...] = ()
     """Names of the files whose text a message carries."""
 
     @classmethod
     def of_answer(cls, answer: Answer) -> "Entry":
         """The entry of an answer that the engine finished."""
-        return cls("assistant", answer.text, answer, ENDINGS.get(answer.finish_reason, ""))
+        return cls("assistant", answer.text, answer, ENDINGS.get(answer.finish_reason, ""), opening=answer.opening)
 
     def message(self) -> Message:
         """What the next request carries; an answer goes back as its own ids where they are known."""

@@ -202,7 +202,9 @@ def run(settings: Settings) -> int:
 def setup_of(settings: Settings) -> Setup:
     """What the window of this user needs; the conversations are opened here."""
     from app.config_file import save
+    from app.last_used import remember_speculation, with_last_speculation
 
+    settings = with_last_speculation(settings)
     keymap, key_faults = read_keys(paths.config_dir() / "keys.toml")
     own_themes, theme_faults = read_all(paths.config_dir() / "themes")
     keeps = settings.history is not False
@@ -215,6 +217,7 @@ def setup_of(settings: Settings) -> Setup:
         store=lambda: store,
         caches=Caches(conversations_dir() if store.on_disk else None, int(settings.window.kept_gb * 10**9)),
         save=partial(save, paths.config_dir() / layers.FILE),
+        remember=(lambda _: None) if settings.demo else remember_speculation,
         lower_priority=lower_priority,
         keymap=keymap,
         themes=tuple(own_themes),

@@ -25,6 +25,8 @@ class Writing:
         self._parts: list[str] = [earlier.text] if earlier else []
         self.trace: list[TokenTrace] = list(earlier.trace) if earlier else []
         """Where each token came from."""
+        self.opening = earlier.opening if earlier else ""
+        """The tag by which its prompt opened a thought, in which it begins; empty: none."""
         self.begun = False
         """Whether anything new has come."""
         self._end = asyncio.Event()
@@ -56,6 +58,12 @@ class Writing:
         """All of it so far."""
         return "".join(self._parts)
 
+    def open(self, opening: str) -> None:
+        """Its prompt opens a thought by this tag, or none where that is empty; what goes on has begun as it has."""
+        if self._earlier is None:
+            self.opening = opening
+            self._growing.open(opening)
+
     def take(self, text: str, trace: Sequence[TokenTrace]) -> None:
         """More of it; StoreError where it cannot be kept, which costs nothing that is on the screen."""
         self.begun = self.begun or bool(text)
@@ -69,13 +77,14 @@ class Writing:
             return replace(Entry.of_answer(answer), trace=tuple(self.trace[: len(answer.ids)]))
         whole = whole_answer(self._earlier.answer, self._earlier.text, answer)
         new = self.trace[len(self._earlier.trace) :][: len(answer.ids)]
-        return replace(Entry.of_answer(whole), trace=whole_trace(self._earlier.trace, answer, new))
+        trace = whole_trace(self._earlier.trace, answer, new)
+        return replace(Entry.of_answer(whole), opening=self.opening, trace=trace)
 
     def break_off(self) -> Entry | None:
         """It ends where it is; None where it has not begun."""
         if not self.begun:
             return None
-        return Entry("assistant", self.text, None, "broken off", trace=tuple(self.trace))
+        return Entry("assistant", self.text, None, "broken off", trace=tuple(self.trace), opening=self.opening)
 
     def keep(self, entry: Entry) -> int | None:
         """Keep this entry as what it is; its number."""

@@ -5,6 +5,7 @@ What the user was shown, `ids` and the context always agree: a cut by a stop str
 
 import secrets
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from engine.config import Request, Rule, Speculation
 from engine.context import Context
@@ -18,6 +19,7 @@ from engine.pair import OFF, Pair
 from engine.planner import Planner
 from engine.stats import Answer, CacheReceipts, Finish, Settings, StopKind, Verdict
 from engine.tally import Tally, receipt
+from engine.thoughts import opening
 from engine.trace import Seen, Trace
 from engine.verdict import Leads
 
@@ -47,6 +49,7 @@ class Run:
         vocab = pair.target.vocab
         self._stream = TextStream(vocab.piece, request.stop, b"".join(map(vocab.piece, prompt.beginning)))
         self._trace = Trace(vocab) if request.trace else None
+        self._opening = opening(vocab, prompt.ids[: prompt.start])
         self._ids: list[int] = []
         self._leads = Leads()
         self._failures: list[str] = []
@@ -67,12 +70,15 @@ class Run:
         held = self._context.target.length
         self._tally.chunk(held - self._read, self._clock())
         self._read = held
-        return Reading(model="target", reused=self._held[0], done=held, total=len(self.prompt.ids))
+        return self._reading("target", self._held[0], held, len(self.prompt.ids))
 
     def catching_up(self, step: CatchingUp) -> Reading:
         """How far a model is in what it lacks."""
         reused = self._held[1 if step.model == "draft" else 0]
-        return Reading(model=step.model, reused=reused, done=step.done, total=step.total)
+        return self._reading(step.model, reused, step.done, step.total)
+
+    def _reading(self, model: Literal["target", "draft"], reused: int, done: int, total: int) -> Reading:
+        return Reading(model=model, reused=reused, done=done, total=total, opening=self._opening)
 
     def draft_failed(self, step: DraftFailed) -> None:
         """The rest of the answer is made without what failed."""
@@ -174,6 +180,7 @@ class Run:
             speculation=self._tally.speculation(self.planner, pair.width_limit, self.rule, emitted),
             verdict=self._verdict(),
             replaces=self._stream.replaces,
+            opening=self._opening,
             forgotten=self.prompt.forgotten,
             notes=self._notes(),
         )

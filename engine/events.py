@@ -39,6 +39,8 @@ class Reading(Event, frozen=True, kw_only=True):
     reused: int
     done: int
     total: int
+    opening: str = ""
+    """The tag by which the prompt opens a thought, in which the answer then begins; empty: none."""
 
 
 class Refused(Frozen, frozen=True, kw_only=True):

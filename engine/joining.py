@@ -16,14 +16,21 @@ _FROM_BEST = ("identical", "clear", "unmeasured", "near_ties", "not_greedy")
 
 
 def whole_answer(before: Answer | None, before_text: str, more: Answer) -> Answer:
-    """The record of both: their text and ids, and the worse verdict; all other figures are those of `more`.
+    """The record of both: their text and ids, how it begins, and the worse verdict; the rest is that of `more`.
 
     `before`: the record of the half that read `before_text`; None: there is none, or its ids are not known either.
     Then none are given, and what was greedy is unmeasured.
     """
     known = before if before and (before.ids or not before_text) else None
     ids = [*known.ids, *more.ids] if known else []
-    return structs.replace(more, text=whole_text(before_text, more), ids=ids, verdict=_worse(known, more), replaces=0)
+    return structs.replace(
+        more,
+        text=whole_text(before_text, more),
+        ids=ids,
+        verdict=_worse(known, more),
+        replaces=0,
+        opening=before.opening if before else more.opening,
+    )
 
 
 def _worse(before: Answer | None, more: Answer) -> Verdict:

@@ -129,6 +129,8 @@ class Answer(Frozen, frozen=True, kw_only=True):
     replaces: int = 0
     """Where it goes on from a half answer: how many last characters of that its text takes the place of, since one was
     not whole, or a stop string began there."""
+    opening: str = ""
+    """The tag by which the prompt opened a thought, in which the text begins; empty: none."""
     forgotten: int = 0
     """Messages after the system prompt that the model no longer sees, because the context is full."""
     notes: list[str] = []

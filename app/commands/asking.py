@@ -15,7 +15,7 @@ from app.output import CLEAR, Output, styled
 from engine.client import EngineClient
 from engine.config import Request
 from engine.detokenize import sanitize
-from engine.events import Finished, Loading, Tokens
+from engine.events import Finished, Loading, Reading, Tokens
 
 Starter = Callable[[Path], Awaitable[EngineClient]]
 
@@ -52,7 +52,7 @@ class Asking:
                     self._progress(f"{event.what} {event.share:.0%}")
                 else:
                     self._progress("")
-                    self._tell(event.notes)
+                    self._tell([*self._choice.notes, *event.notes])
         self._choice.remember()
 
     async def _answer_all(self, client: EngineClient, turns: list[str]) -> None:
@@ -69,7 +69,9 @@ class Asking:
     async def _answer(self, client: EngineClient, request: Request) -> None:
         async with aclosing(client.answer(request)) as events:
             async for event in events:
-                if isinstance(event, Tokens):
+                if isinstance(event, Reading):
+                    self._talk.open(event.opening)
+                elif isinstance(event, Tokens):
                     self._out.text(event.text)
                     self._talk.hear(event.text)
                 elif isinstance(event, Finished):

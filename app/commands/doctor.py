@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app import paths
+from app.last_used import LastUsed, last_used
 from app.paths import shown
 from engine.probe import Probe, probe
 from engine.torch_probe import TorchProbe, probe_torch
@@ -52,7 +53,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     pairs: list[str]
     tuned: list[str]
     """Drafts that were tuned here, and whether the pair still takes them."""
-    last_pair: str | None
+    last_used: LastUsed
     folders: list[Folder]
 
 
@@ -73,7 +74,6 @@ def examine(native: Probe, torch: TorchProbe) -> Report:
     """Look at this machine, given what the engines' libraries said."""
     import psutil
 
-    from app.last_pair import last_pair
     from engine.threads import physical_cores
     from models import fit
 
@@ -99,7 +99,7 @@ def examine(native: Probe, torch: TorchProbe) -> Report:
         models=models,
         pairs=pairs,
         tuned=_tuned(),
-        last_pair=last_pair(),
+        last_used=last_used(),
         folders=folders,
     )
 

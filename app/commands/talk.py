@@ -52,6 +52,11 @@ class Talk:
         self._keep(lambda: self._begin(entry))
         return options.request(self._settings, self._options, tuple(self._messages), self._system)
 
+    def open(self, opening: str) -> None:
+        """The prompt opens a thought by this tag, in which the answer begins; empty: none."""
+        if self._growing is not None:
+            self._growing.open(opening)
+
     def hear(self, text: str) -> None:
         """More of the answer."""
         growing = self._growing

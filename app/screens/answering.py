@@ -214,7 +214,7 @@ class AnsweringScreen(Desk):
         writing = self.chat.writing
         if writing is not None and self.chat.shows_writing:
             await self.conversation.begin(follow=self.conversation.following)
-            await self.conversation.write(writing.text, writing.trace)
+            await self.conversation.write(writing.text, writing.trace, writing.opening)
 
     async def action_stop(self) -> None:
         """End the answer, and what there is of it stays; a question that waits for the engine is given back."""
@@ -278,7 +278,7 @@ class AnsweringScreen(Desk):
         self.chat.let_go()
         self.loaded = event.event
         self.status.show_loaded(event.event)
-        await self.conversation.notes(event.event.notes)
+        await self.conversation.notes([*self.setup.shelf.notes(), *event.event.notes])
         self.state = "ready"
         self.run_worker(self.setup.shelf.used, thread=True, exit_on_error=False)
         self.seen()
@@ -314,6 +314,7 @@ class AnsweringScreen(Desk):
     def _reading(self, event: Bridge.PromptRead) -> None:
         """How far the prompt is read; what a draft catches up on later is no news."""
         if self.chat.writing is not None:
+            self.chat.writing.open(event.event.opening)
             self.panel.live = event.live
             if not self.chat.writing.begun:
                 self.status.show_reading(event.event)
@@ -331,7 +332,7 @@ class AnsweringScreen(Desk):
                 self.notify(str(error), severity="error", markup=False)
             self._told = True
         if self.chat.shows_writing:
-            await self.conversation.write(event.text, event.trace)
+            await self.conversation.write(event.text, event.trace, self.chat.writing.opening)
 
     @on(Bridge.AnswerFinished)
     async def _finished(self, event: Bridge.AnswerFinished) -> None:

@@ -149,7 +149,7 @@ class ChatScreen(ConversingScreen):
 
     @on(ChatMessage.AgainWanted)
     async def _again_wanted(self, event: ChatMessage.AgainWanted) -> None:
-        await self._answer_again(event.entry_id)
+        await self._answer_again(event.entry_id, event.once)
 
     @on(ChatMessage.ContinueWanted)
     async def _continue_wanted(self, event: ChatMessage.ContinueWanted) -> None:
@@ -267,7 +267,7 @@ class ChatScreen(ConversingScreen):
             self.chat.branch.set_options(outcome.system, outcome.options)
         self.chat.set_settings(outcome.settings)
         self.show_speculation()
-        self.conversation.coloured = outcome.settings.window.colour_tokens
+        self.show_window(outcome.settings.window)
         if outcome.reload and self.config is not None:
             exact = outcome.settings.exact or "normal"
             await self.load(altered(self.config, exact=exact))

@@ -13,6 +13,7 @@ from app import attachments
 from app.attachments import Draft, as_kept, of_kept
 from app.errors import NotStored
 from app.screens.answering import AnsweringScreen
+from app.settings import Window
 from app.setup import Setup
 from app.store.store import Store
 from app.transcript import Entry
@@ -37,11 +38,15 @@ class ConversingScreen(AnsweringScreen):
 
     async def on_mount(self) -> None:
         """Bring back what was being written."""
-        self.conversation.coloured = self.chat.settings.window.colour_tokens
+        self.show_window(self.chat.settings.window)
         with self.telling():
             self.composer.remember(self.chat.store.inputs())
             await self.composer.put(of_kept(self.chat.store.unsent()))
         self.run_worker(self._clean_up(), group="cleaning")
+
+    def show_window(self, window: Window) -> None:
+        """Show answers as the settings of the window have it."""
+        self.conversation.coloured, self.conversation.thoughts = window.colour_tokens, window.thoughts
 
     async def _clean_up(self) -> None:
         with self.telling():

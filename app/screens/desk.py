@@ -86,7 +86,7 @@ class Desk(Screen[None]):
         super().__init__()
         self.setup = setup
         self.bridge = Bridge(self, setup.start, setup.log, Pace(setup.frame_s), Meter(clock=setup.clock))
-        self.chat = Chat(store, self.bridge, setup.caches, setup.settings)
+        self.chat = Chat(store, self.bridge, setup.caches, setup.settings, setup.remember)
 
     def compose(self) -> ComposeResult:
         """Conversations; title, messages, figures and prompt; more figures; keys."""

@@ -49,6 +49,8 @@ PROGRAM = (
     Line("theme", "Theme", "the colours; seen at once"),
     Line("colour_tokens", "Colour tokens", "by where they came from, in every answer; a key does it for one window",
          SWITCH),
+    Line("thoughts", "Thoughts", "how thoughts are shown; a click opens or folds a single one",
+         (("folded", "folded"), ("live", "open while it thinks"), ("open", "open"))),
     Line("history", "Keep conversations",
          "off from the next start on: nothing said is written to the disk, and what is there stays, unread, until you "
          "delete it", SWITCH),

@@ -30,6 +30,7 @@ class _Message(msgspec.Struct, kw_only=True):
     text: str
     created: Annotated[datetime, msgspec.Meta(tz=True)]
     ending: Ending = ""
+    opening: str = ""
     attachments: list[str] = []
     answer: msgspec.Raw = _NO_RECORD
     trace: msgspec.Raw = _NO_RECORD
@@ -97,6 +98,7 @@ def _message(node: Node) -> _Message:
         text=entry.text,
         created=node.created,
         ending=entry.ending,
+        opening=entry.opening,
         attachments=list(entry.attachments),
         answer=msgspec.Raw(msgspec.json.encode(entry.answer)),
         trace=msgspec.Raw(msgspec.json.encode(entry.trace)) if entry.trace else _NO_RECORD,
@@ -110,6 +112,7 @@ def _entry(message: _Message) -> Entry:
         rows.to_answer(bytes(message.answer)),
         message.ending,
         trace=_trace(message.trace),
+        opening=message.opening,
         attachments=tuple(message.attachments),
     )
 

@@ -36,6 +36,10 @@ class Growing:
         """Its number in the store; None while nothing of it is kept."""
         return self._number
 
+    def open(self, opening: str) -> None:
+        """It begins in a thought that its prompt opened by this tag; empty: it does not."""
+        self._entry = replace(self._entry, opening=opening)
+
     def add(self, text: str) -> None:
         """More of its text; written at once where the last write is long enough ago."""
         self._entry = replace(self._entry, text=self._entry.text + text)

@@ -51,7 +51,10 @@ FIRST = (
 )
 """Times are microseconds since 1970.  `used` counts up in a conversation each time that a message becomes its leaf."""
 
-STEPS: tuple[tuple[str, ...], ...] = (FIRST,)
+OPENING = ("ALTER TABLE message ADD COLUMN opening TEXT NOT NULL DEFAULT ''",)
+"""The tag of a thought in which an answer begins."""
+
+STEPS: tuple[tuple[str, ...], ...] = (FIRST, OPENING)
 
 
 def migrate(connection: sqlite3.Connection, name: str, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:

@@ -19,10 +19,12 @@ from engine.stats import Answer
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-ENTRY = ("role", "text", "ending", "attachments", "answer", "answer_text")
+ENTRY = ("role", "text", "ending", "attachments", "answer", "answer_text", "opening")
 """The columns that an entry fills."""
 
-Row = tuple[int, int | None, int, int, int, Literal["user", "assistant"], str, Ending, str, bytes | None, str | None]
+Row = tuple[
+    int, int | None, int, int, int, Literal["user", "assistant"], str, Ending, str, bytes | None, str | None, str
+]
 """Id, parent, created, version, versions, and the columns of ENTRY."""
 
 _Traced = tuple[Origin, str, float, float | None, tuple[str, float, float | None] | None]
@@ -50,12 +52,13 @@ def of_entry(entry: Entry) -> tuple[str | bytes | None, ...]:
         said = clean(entry.answer.text)
         own = None if said == text else said
         answer = msgspec.json.encode(msgspec.structs.replace(entry.answer, text=""))
-    return (entry.role, text, entry.ending, written([clean(name) for name in entry.attachments]), answer, own)
+    names = written([clean(name) for name in entry.attachments])
+    return (entry.role, text, entry.ending, names, answer, own, entry.opening)
 
 
 def to_node(row: Row) -> Node:
     """A node of a row."""
-    number, parent, created, version, versions, role, text, ending, attachments, answer, own = row
+    number, parent, created, version, versions, role, text, ending, attachments, answer, own, opening = row
     entry = Entry(
         role,
         text,
@@ -64,6 +67,7 @@ def to_node(row: Row) -> Node:
         id=number,
         version=version,
         versions=versions,
+        opening=opening,
         attachments=msgspec.json.decode(attachments, type=tuple[str, ...]),
     )
     return Node(number, parent, entry, moment(created))

@@ -14,6 +14,7 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from app import figures, thinking
+from app.settings import Thoughts
 from app.transcript import Entry
 from app.widgets.answer_body import AnswerBody
 from app.widgets.chat_message import ChatMessage
@@ -53,14 +54,14 @@ class AnswerMessage(ChatMessage):
     coloured: reactive[bool] = reactive(False, init=False)
     """Whether the tokens are shown in place of the text."""
 
-    def __init__(self, entry: Entry | None = None, *, coloured: bool = False, unfolded: bool = False) -> None:
-        """`unfolded`: whether thoughts are open while they stream."""
+    def __init__(self, entry: Entry | None = None, *, coloured: bool = False, thoughts: Thoughts = "folded") -> None:
         super().__init__(entry)
         self.set_reactive(AnswerMessage.coloured, coloured)
         self.set_class(entry is None, "-writing")
         self._text = entry.text if entry else ""
+        self._opening = entry.opening if entry else ""
         self._trace = list(entry.trace) if entry else []
-        self._body = AnswerBody(self._text, streaming=entry is None, unfolded=unfolded)
+        self._body = AnswerBody(self._text, self._opening, streaming=entry is None, thoughts=thoughts)
         self._tokens: ColouredAnswer | None = None
         self._receipt = Static(self._about(), classes="receipt", markup=False)
         self._code = -1
@@ -83,24 +84,28 @@ class AnswerMessage(ChatMessage):
 
     # While it is written
 
-    async def write(self, text: str, trace: Sequence[TokenTrace] = ()) -> None:
-        """Append text, and tokens as far as they are known; a finished answer is gone on with."""
+    async def write(self, text: str, trace: Sequence[TokenTrace] = (), opening: str = "") -> None:
+        """Append text, and tokens as far as they are known; a finished answer is gone on with.
+
+        `opening`: the tag by which its prompt opened a thought, in which the whole of it begins; empty: none.
+        """
         async with self.lock:
             self.add_class("-writing")
             self._text += text
+            self._opening = opening = opening or self._opening
             self._trace += trace
             if self._tokens is not None:
                 self._tokens.add(trace)
             else:
-                await self._body.write(self._text, len(trace))
+                await self._body.write(self._text, opening, len(trace))
                 await self._show_tokens()
 
     async def finish(self, entry: Entry) -> None:
         """End the stream and show the whole answer."""
         async with self.lock:
-            self.entry, self._text = entry, entry.text
+            self.entry, self._text, self._opening = entry, entry.text, entry.opening
             self._trace = list(entry.trace) or self._trace
-            await self._body.finish(entry.text)
+            await self._body.finish(entry.text, entry.opening)
             self._say_thoughts()
             self._receipt.update(self._about())
             self._show_foot()
@@ -111,6 +116,10 @@ class AnswerMessage(ChatMessage):
         async with self.lock:
             self._trace = list(trace)
             await self._show_tokens()
+
+    def show_thoughts(self, thoughts: Thoughts) -> None:
+        """Fold and unfold them so, but for those that the reader folded or unfolded."""
+        self._body.show_thoughts(thoughts)
 
     # Text or tokens
 
@@ -130,7 +139,7 @@ class AnswerMessage(ChatMessage):
         elif not wanted and self._tokens is not None:
             tokens, self._tokens = self._tokens, None
             if self.has_class("-writing"):
-                await self._body.write(self._text)
+                await self._body.write(self._text, self._opening)
             self._body.display = True
             await tokens.remove()
 
@@ -162,14 +171,15 @@ class AnswerMessage(ChatMessage):
     # What can be done with it
 
     def offers(self) -> Iterable[str]:
-        """Nothing while it is written; to go on only where it is not whole."""
+        """Nothing while it is written; to go on only where it is not whole, its draws only where they are known."""
         if self.entry is None:
             return ()
-        return ("edit", "again", *(("go_on",) if self.entry.ending else ()), "branch", "copy")
+        drawn = ("warmer", "same_seed") if self.entry.answer else ()
+        return ("edit", "again", *drawn, *(("go_on",) if self.entry.ending else ()), "branch", "copy")
 
     def copied(self) -> str:
         """The answer without its thoughts."""
-        return thinking.said(self._text)
+        return thinking.said(self._text, self._opening)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys for thoughts, code and tokens are there only where these are."""

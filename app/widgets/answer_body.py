@@ -8,6 +8,7 @@ differs.
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
+from app.settings import Thoughts
 from app.thinking import Part, pending, split
 from app.widgets.passages import Passages
 from app.widgets.thought import Thought
@@ -18,11 +19,11 @@ class AnswerBody(Vertical):
 
     BLANK = True  # else Textual draws a blank line for every line of it, seen or not
 
-    def __init__(self, text: str, *, streaming: bool, unfolded: bool = False) -> None:
-        """`unfolded`: whether thoughts are open while they stream."""
+    def __init__(self, text: str, opening: str = "", *, streaming: bool, thoughts: Thoughts = "folded") -> None:
+        """`opening`: the tag by which the prompt opened a thought, in which the text begins; empty: none."""
         super().__init__()
-        self._text, self._streaming, self._unfolded = text, streaming, unfolded
-        self._parts = split(text)
+        self._text, self._opening, self._streaming, self._shown = text, opening, streaming, thoughts
+        self._parts = split(text, opening)
         self._widgets = [self._widget(part) for part in self._parts]
 
     def compose(self) -> ComposeResult:
@@ -35,7 +36,7 @@ class AnswerBody(Vertical):
         pairs = zip(self._parts, self._widgets, strict=True)
         return [(part, widget) for part, widget in pairs if isinstance(widget, Thought)]
 
-    async def write(self, text: str, tokens: int = 0) -> None:
+    async def write(self, text: str, opening: str = "", tokens: int = 0) -> None:
         """Show this text, which begins with what is shown, and is so many tokens longer; more is to come.
 
         What may be the beginning of a tag waits.
@@ -43,26 +44,37 @@ class AnswerBody(Vertical):
         if not self._streaming:
             self._streaming = True
             await self._replace(len(self._parts) - 1, self._parts)
-        self._text = text
+        self._text, self._opening = text, opening
         await self._fit(text[: len(text) - pending(text)])
         last = self._widgets[-1]
         if isinstance(last, Thought):
             last.tokens += tokens
 
-    async def finish(self, text: str) -> None:
+    async def finish(self, text: str, opening: str = "") -> None:
         """Show the whole text; what was streamed is drawn anew."""
-        streamed, self._streaming, self._text = self._streaming, False, text
+        streamed, self._streaming = self._streaming, False
+        self._text, self._opening = text, opening
         await self._fit(text)
         if streamed:
             for part, widget in zip(self._parts, self._widgets, strict=True):
                 await widget.finish(text[part.start : part.end])
+        self._settle()
+
+    def show_thoughts(self, thoughts: Thoughts) -> None:
+        """Fold and unfold them so, but for those that the reader folded or unfolded."""
+        self._shown = thoughts
+        self._settle()
+
+    def _settle(self) -> None:
         for part, thought in self.thoughts:
             thought.settle(self._folded(part))
 
     def _folded(self, part: Part) -> bool:
-        """Whether a thought is folded: not while it grows, where that is wanted, nor where it is all there is."""
+        """Whether a thought is folded: not where they are wanted open, nor where it is all there is."""
+        if self._shown == "open":
+            return False
         if part.open and self._streaming:
-            return not self._unfolded
+            return self._shown == "folded"
         return self._streaming or any(one.kind == "text" for one in self._parts)
 
     def _widget(self, part: Part) -> Passages | Thought:
@@ -73,7 +85,7 @@ class AnswerBody(Vertical):
 
     async def _fit(self, text: str) -> None:
         """Make the widgets those of this text, which is the one shown or the first part of it."""
-        old, new, same = self._parts, split(text), 0
+        old, new, same = self._parts, split(text, self._opening), 0
         while same < min(len(new), len(old)) and new[same] == old[same]:
             same += 1
         if same < min(len(new), len(old)) and _grown(old[same], new[same]):
@@ -96,7 +108,7 @@ class AnswerBody(Vertical):
             await widget.write(more)
         if isinstance(widget, Thought) and before.open and not now.open:
             await widget.finish(text[now.start : now.end])
-            widget.settle(True)
+            widget.settle(self._folded(now))
 
 
 def _grown(before: Part, now: Part) -> bool:

@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.selection import Selection
 
+from app.options import Options
 from app.transcript import Entry
 from app.widgets.foot import Foot
 
@@ -25,6 +26,14 @@ class ChatMessage(Vertical):
     BINDINGS = [
         Binding("e", "edit", "Edit", id="message.edit", tooltip="Write this message anew, as another version of it"),
         Binding("r", "again", "Again", id="message.again", tooltip="Answer anew; this answer stays as a version"),
+        Binding(
+            "w", "warmer", "Warmer", id="message.warmer", show=False,
+            tooltip="Answer anew, more boldly than this answer was drawn",
+        ),
+        Binding(
+            "s", "same_seed", "Same seed", id="message.same_seed", show=False,
+            tooltip="Answer anew with the draws of this answer",
+        ),
         Binding("g", "go_on", "Continue", id="message.continue", tooltip="Go on with an answer that is not whole"),
         Binding("b", "branch", "Branch", id="message.branch", tooltip="Ask something else from here on"),
         Binding("c", "copy", "Copy", id="message.copy", tooltip="Copy the text of this message"),
@@ -38,9 +47,10 @@ class ChatMessage(Vertical):
         ),
     ]  # fmt: skip
     WORDS: ClassVar[dict[str, str]] = {
-        "edit": "edit", "again": "again", "go_on": "continue", "branch": "branch", "copy": "copy",
+        "edit": "edit", "again": "again", "warmer": "warmer", "go_on": "continue", "branch": "branch", "copy": "copy",
+        "same_seed": "same seed",
     }  # fmt: skip
-    """The word for each action, in the order of the line below."""
+    """The word for each action, in the order of the line below, which may be cut at its end."""
 
     @dataclass
     class Wanted(Message):
@@ -59,7 +69,9 @@ class ChatMessage(Vertical):
 
     @dataclass
     class AgainWanted(Wanted):
-        """The question is to be answered anew."""
+        """The question is to be answered anew, with these settings for that one answer."""
+
+        once: Options | None = None
 
     @dataclass
     class ContinueWanted(Wanted):
@@ -158,6 +170,16 @@ class ChatMessage(Vertical):
     def action_again(self) -> None:
         """Ask for another answer."""
         self.post_message(self.AgainWanted(self))
+
+    def action_warmer(self) -> None:
+        """Ask for a bolder answer."""
+        if self.entry and self.entry.answer:
+            self.post_message(self.AgainWanted(self, Options.warmer(self.entry.answer.settings)))
+
+    def action_same_seed(self) -> None:
+        """Ask for another answer with the draws of this one."""
+        if self.entry and self.entry.answer:
+            self.post_message(self.AgainWanted(self, Options.same_seed(self.entry.answer)))
 
     def action_go_on(self) -> None:
         """Ask for the rest of it."""

@@ -18,6 +18,7 @@ from textual.reactive import reactive
 from textual.scrollbar import ScrollBar
 from textual.widget import Widget
 
+from app.settings import Thoughts
 from app.transcript import Entry
 from app.widgets.answer import AnswerMessage
 from app.widgets.column import Column
@@ -60,8 +61,8 @@ class Conversation(VerticalScroll):
     """The number of the message that the cursor is on."""
     coloured: reactive[bool] = reactive(False, init=False)
     """Whether answers show the tokens that they were made of."""
-    unfolded: reactive[bool] = reactive(False, init=False)
-    """Whether thoughts are open while they stream."""
+    thoughts: reactive[Thoughts] = reactive[Thoughts]("folded", init=False)
+    """Whether think blocks are open: never, while they stream, or always."""
 
     def __init__(self) -> None:
         super().__init__(id="conversation")
@@ -134,10 +135,10 @@ class Conversation(VerticalScroll):
         self._open = MessageRow(None, self._shape)
         await self._append(self._open, follow=follow)
 
-    async def write(self, text: str, trace: Sequence[TokenTrace] = ()) -> None:
-        """Append text to the open answer, and where each token of it came from."""
+    async def write(self, text: str, trace: Sequence[TokenTrace] = (), opening: str = "") -> None:
+        """Append text to the open answer, and where each token of it came from; `opening` as in Entry."""
         if self.answer is not None:
-            await self.answer.write(text, trace)
+            await self.answer.write(text, trace, opening)
 
     async def finish(self, entry: Entry) -> None:
         """Close the open answer with the entry that it became."""
@@ -346,6 +347,9 @@ class Conversation(VerticalScroll):
             if isinstance(message, AnswerMessage):
                 message.coloured = coloured
 
-    def watch_unfolded(self, unfolded: bool) -> None:
-        """Keep thoughts open, or folded, in the answers to come."""
-        self._shape.unfolded = unfolded
+    def watch_thoughts(self, thoughts: Thoughts) -> None:
+        """Open think blocks, or fold them."""
+        self._shape.thoughts = thoughts
+        for message in self.messages:
+            if isinstance(message, AnswerMessage):
+                message.show_thoughts(thoughts)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from textual.widget import Widget
 
+from app.settings import Thoughts
 from app.transcript import Entry
 from app.widgets.answer import AnswerMessage
 from app.widgets.chat_message import ChatMessage
@@ -24,8 +25,8 @@ class Look:
 
     coloured: bool = False
     """By the tokens that they were made of."""
-    unfolded: bool = False
-    """Thoughts open while they stream."""
+    thoughts: Thoughts = "folded"
+    """Whether think blocks are open: never, while they stream, or always."""
 
 
 class MessageRow(Row):
@@ -39,7 +40,7 @@ class MessageRow(Row):
     def _built(self) -> Widget:
         if self.entry is not None and self.entry.role == "user":
             return UserMessage(self.entry)
-        return AnswerMessage(self.entry, coloured=self._look.coloured, unfolded=self._look.unfolded)
+        return AnswerMessage(self.entry, coloured=self._look.coloured, thoughts=self._look.thoughts)
 
     def _guessed(self, width: int) -> int:
         if self.entry is None:

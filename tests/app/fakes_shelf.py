@@ -28,6 +28,8 @@ class FakeShelf:
         self._offers = offers
         self.fetched: list[str] = []
         self.uses = 0
+        self.said: tuple[str, ...] = ()
+        """What it says of what `config` gave."""
         self.release = threading.Event()
         self.error: Exception | None = None
         self.config_error: Exception | None = None
@@ -90,6 +92,9 @@ class FakeShelf:
 
     def used(self) -> None:
         self.uses += 1
+
+    def notes(self) -> tuple[str, ...]:
+        return self.said
 
     def offers(self) -> tuple[Offer, ...]:
         return self._offers

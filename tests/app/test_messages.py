@@ -3,6 +3,8 @@
 import pytest
 from textual.pilot import Pilot
 
+from app.options import Options
+from app.settings import Thoughts
 from app.transcript import Entry
 from app.widgets.answer import AnswerMessage
 from app.widgets.chat_message import ChatMessage
@@ -73,23 +75,71 @@ async def test_the_tokens_of_a_thought_are_counted_where_they_are_known() -> Non
         assert heads(message)[0].startswith("▸ thought · 4 tokens")
 
 
-@pytest.mark.parametrize("unfolded", [False, True])
-async def test_a_thought_streams_and_folds_when_it_ends(unfolded: bool) -> None:
-    message = AnswerMessage(unfolded=unfolded)
+@pytest.mark.parametrize("thoughts", ["folded", "live", "open"])
+async def test_a_thought_streams_and_folds_when_it_ends_unless_it_is_wanted_open(thoughts: Thoughts) -> None:
+    message = AnswerMessage(thoughts=thoughts)
+    rest = ["\nFirst, *this*.\n", "So **that**."] if thoughts == "open" else ["So **that**."]
     app = MessageApp(message)
     async with app.run_test() as pilot:
         for letter in THOUGHT[:24]:
             await message.write(letter, [token(letter)])
         await settled(pilot)
-        assert heads(message)[0].startswith(("▾" if unfolded else "▸") + " thinking …")
-        assert sources(message) == (["\nFirst, *this*.\n"] if unfolded else [])
+        assert heads(message)[0].startswith(("▸" if thoughts == "folded" else "▾") + " thinking …")
+        assert sources(message) == ([] if thoughts == "folded" else ["\nFirst, *this*.\n"])
         for letter in THOUGHT[24:]:
             await message.write(letter)
-        await until(pilot, lambda: sources(message) == ["So **that**."])
+        await until(pilot, lambda: sources(message) == rest)
         await message.finish(entry(THOUGHT))
         await settled(pilot)
-        assert sources(message) == ["So **that**."]
-        assert heads(message)[0].startswith("▸ thought · ")
+        assert sources(message) == rest
+        assert heads(message)[0].startswith(("▾" if thoughts == "open" else "▸") + " thought · ")
+
+
+async def test_thoughts_are_folded_and_opened_at_once_but_for_those_that_the_reader_touched() -> None:
+    message, touched, begun = AnswerMessage(entry(THOUGHT)), AnswerMessage(entry(THOUGHT)), AnswerMessage()
+    app = MessageApp(message, touched, begun)
+    async with app.run_test() as pilot:
+        await begun.write("<think>hm")
+        await settled(pilot)
+        touched.action_thoughts()
+        for thoughts, signs in (("open", "▾▾▾"), ("live", "▸▾▾"), ("folded", "▸▾▸")):
+            for one in (message, touched, begun):
+                one.show_thoughts(thoughts)
+            await settled(pilot)
+            assert "".join(heads(one)[0][0] for one in (message, touched, begun)) == signs
+
+
+async def test_a_thought_that_the_prompt_opened_is_one_from_its_first_letter() -> None:
+    text = "First, *this*.\n</think>\n\nSo **that**."
+    streamed, whole = AnswerMessage(), AnswerMessage(entry(text, opening="<think>"))
+    app = MessageApp(streamed, whole)
+    async with app.run_test() as pilot:
+        for at, letter in enumerate(text):
+            await streamed.write(letter, [token(letter)], "<think>")
+            await settled(pilot)
+            assert at >= text.index("So") or sources(streamed) == []
+            assert heads(streamed)[0].startswith("▸ th")
+        await streamed.finish(entry(text, opening="<think>"))
+        await settled(pilot)
+        assert sources(streamed) == sources(whole) == ["So **that**."]
+        assert heads(streamed)[0].startswith("▸ thought · 15 tokens")
+        assert streamed.copied() == whole.copied() == "So **that**."
+
+
+async def test_a_half_thought_that_goes_on_stays_a_thought() -> None:
+    message = AnswerMessage(entry("First", opening="<think>", ending="broken off"))
+    app = MessageApp(message)
+    async with app.run_test() as pilot:
+        await settled(pilot)
+        assert (heads(message)[0][0], sources(message)) == ("▾", ["First"])
+        await message.write(", this.")
+        await settled(pilot)
+        assert heads(message)[0].startswith("▸ thinking …")
+        await message.write("</think>That.")
+        await until(pilot, lambda: sources(message) == ["That."])
+        await message.finish(entry("First, this.</think>That.", opening="<think>"))
+        await settled(pilot)
+        assert sources(message) == ["That."]
 
 
 async def test_a_thought_that_the_reader_opened_stays_open() -> None:
@@ -210,7 +260,8 @@ async def test_actions_appear_under_the_mouse_and_move_nothing() -> None:
         assert str(reply.foot.render()) == ""
         await pilot.hover(Passages)
         await settled(pilot)
-        assert str(reply.foot.render()).split() == ["edit", "again", "continue", "branch", "copy"]
+        words = ["edit", "again", "warmer", "continue", "branch", "copy", "same seed"]
+        assert [word.strip() for word in str(reply.foot.render()).split("   ")] == words
         assert str(question.foot.render()) == ""
         await pilot.hover(".said")
         await settled(pilot)
@@ -219,22 +270,43 @@ async def test_actions_appear_under_the_mouse_and_move_nothing() -> None:
         assert [question.size.height, reply.size.height] == heights
 
 
+def once(event: ChatMessage.Wanted) -> Options | None:
+    return event.once if isinstance(event, ChatMessage.AgainWanted) else None
+
+
+async def test_another_answer_is_wanted_as_it_was_drawn_or_bolder() -> None:
+    drawn, kept = AnswerMessage(entry("a")), AnswerMessage(Entry("assistant", "a", ending="broken off"))
+    app = MessageApp(drawn, kept)
+    async with app.run_test() as pilot:
+        for message in (drawn, kept):
+            message.chosen = True
+            message.focus()
+            await pilot.press("r", "w", "s")
+            await settled(pilot)
+            message.chosen = False
+        wanted = [None, Options(temperature=0.3), Options(seed=7, rule="rejection"), None]
+        assert [once(event) for event in app.wanted] == wanted
+        assert "warmer" not in [word for word, _ in kept.foot.offers]
+
+
 async def test_each_action_is_asked_for_by_mouse_and_by_key() -> None:
     question, reply = UserMessage(Entry("user", "q", id=3)), AnswerMessage(entry("a", ending="stopped"))
     app = MessageApp(question, reply)
     async with app.run_test(size=(80, 24)) as pilot:
-        for message, keys in ((question, "ebc"), (reply, "ergbc")):
+        for message, keys in ((question, "ebc"), (reply, "erwgbcs")):
             message.chosen = True
             message.focus()
             await settled(pilot)
-            for word in str(message.foot.render()).split():
+            for word, _ in message.foot.offers:
                 await pilot.click(message.foot, offset=place(message.foot, word))
             await settled(pilot)
             by_mouse, app.wanted = app.wanted, []
             await pilot.press(*keys)
             await settled(pilot)
             by_key, app.wanted = app.wanted, []
-            assert [type(event) for event in by_mouse] == [type(event) for event in by_key]
+            assert [(type(event), once(event)) for event in by_mouse] == [
+                (type(event), once(event)) for event in by_key
+            ]
             assert all(event.message is message for event in by_key)
             assert len(by_key) == len(keys)
             message.chosen = False

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import choice, last_pair, layers, paths
+from app import choice, layers, paths
 from app.errors import NotEnoughMemory, NothingInstalled, SettingsError, UsageError
+from app.last_used import LastUsed, last_used, remember_models, remember_speculation, with_last_speculation
 from app.settings import Settings
 from engine.config import EngineConfig, Message, Request, Sampling, Speculation
 from engine.engines import Engines, engines_for
@@ -257,13 +258,80 @@ def test_the_best_pair_is_the_default_and_the_last_one_is_better(library: Librar
 
 
 def test_what_is_remembered_is_private_and_may_be_broken(library: Library) -> None:
-    last_pair.remember("tiny")
+    remember_models(LastUsed(pair="tiny"))
     file = paths.data_dir() / "state.json"
-    assert last_pair.last_pair() == "tiny"
+    assert last_used() == LastUsed(pair="tiny")
     if os.name == "posix":
         assert file.stat().st_mode & 0o077 == 0
-    file.write_text("{")
-    assert last_pair.last_pair() is None
+    for broken in (
+        "{",
+        "[]",
+        '{"pair": 1}',
+        '{"spec": "65"}',
+        '{"target": "", "draft": "gone", "pair": ""}',
+        '{"pair": "\xff"}',
+    ):
+        file.write_text(broken, encoding="latin-1")
+        assert with_last_speculation(Settings()) == Settings()
+        install(library, "small")
+        chosen = choice.choose(Settings(), library)
+        assert (chosen.pair, chosen.notes) == ("tiny", ())
+    file.write_text('{"pair": "tiny", "later": 1}')
+    assert last_used().pair == "tiny"
+
+
+def test_models_and_speculation_are_remembered_apart_and_one_choice_of_models_replaces_another(
+    library: Library,
+) -> None:
+    remember_speculation("off")
+    remember_models(LastUsed(target="target", draft="small"))
+    remember_speculation("3")
+    assert last_used() == LastUsed(target="target", draft="small", spec="3")
+    remember_models(LastUsed(pair="coder"))
+    assert last_used() == LastUsed(pair="coder", spec="3")
+
+
+@pytest.mark.parametrize("said", [Settings(spec="auto"), Settings(demo=True)])
+def test_speculation_is_that_of_the_last_run_unless_something_is_said(said: Settings, home: Path) -> None:
+    remember_speculation("off")
+    assert with_last_speculation(Settings(seed=1)) == Settings(seed=1, spec="off")
+    assert with_last_speculation(said) == said
+
+
+def test_models_that_were_chosen_one_by_one_are_the_default_the_next_time(library: Library) -> None:
+    install(library, "target", "draft", "small")
+    remember_models(LastUsed(target="target", draft="small"))
+    chosen = choice.choose(Settings(seed=1), library)
+    assert (chosen.config.target_name, chosen.config.draft_name, chosen.pair) == ("target", "small", None)
+    assert choice.choose(Settings(draft="none"), library).config.draft is None
+    assert choice.choose(Settings(pair="tiny"), library).pair == "tiny"
+    assert choice.choose(Settings(target="small"), library).config.draft is None
+    choice.choose(Settings(target="small"), library).remember()
+    assert last_used() == LastUsed(target="target", draft="small")
+    remember_models(LastUsed(target="target", draft="none"))
+    assert choice.choose(Settings(), library).config.draft is None
+
+
+@pytest.mark.parametrize(
+    ("last", "gone"),
+    [
+        (LastUsed(pair="coder"), "coder"),
+        (LastUsed(pair="no such"), "no such"),
+        (LastUsed(target="target", draft="small"), "target"),
+        (LastUsed(target="small", draft="target"), "target"),
+        (LastUsed(target="small", draft="../x"), "../x"),
+    ],
+)
+def test_models_used_last_that_are_gone_are_told_and_the_default_is_taken(
+    library: Library, last: LastUsed, gone: str
+) -> None:
+    install(library, "small")
+    remember_models(last)
+    chosen = choice.choose(Settings(), library)
+    assert (chosen.pair, chosen.notes) == ("tiny", (f"{gone}, used last, is no longer here: tiny is taken",))
+    assert choice.choose(Settings(pair="tiny"), library).notes == ()
+    chosen.remember()
+    assert choice.choose(Settings(), library).notes == ()
 
 
 def test_a_pair_without_its_draft_and_a_target_alone(library: Library) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import AppError
+from app.errors import AppError, NothingInstalled
 from app.settings import Settings
 from app.setup import Fetched
 from app.shelf import ModelShelf
@@ -94,3 +94,35 @@ def test_vocabularies_decide_whether_a_draft_fits(shelf: ModelShelf, tmp_path: P
         shelf.add(str(tmp_path / f"{name}.gguf"), silent, never)
     assert shelf.draft_fit("a", "b").reason == "fits: each token means the same in both"
     assert shelf.draft_fit("a", "c").reason.startswith(("fits by a map: ", "does not fit: "))
+
+
+def test_what_was_chosen_by_hand_is_loaded_the_next_time_and_what_was_said_for_one_run_is_not(
+    shelf: ModelShelf, tmp_path: Path
+) -> None:
+    mine, other = added(shelf, tmp_path), added(shelf, tmp_path, "Other.gguf")
+    assert not shelf.ready()
+    shelf.config_of(mine, other)
+    assert not ModelShelf(Settings()).ready()
+    shelf.used()
+    again = ModelShelf(Settings())
+    assert again.ready()
+    config = again.config()
+    assert (config.target_name, config.draft_name, again.notes()) == (mine, other, ())
+    said = ModelShelf(Settings(target=other))
+    assert said.config().target_name == other
+    said.used()
+    assert again.config().target_name == mine
+    shelf.config_of(mine, None)
+    shelf.used()
+    assert again.config().draft is None
+
+
+def test_models_used_last_that_are_gone_are_told(shelf: ModelShelf, tmp_path: Path) -> None:
+    mine = added(shelf, tmp_path)
+    shelf.config_of(mine, None)
+    shelf.used()
+    (tmp_path / "Mine.gguf").unlink()
+    again = ModelShelf(Settings())
+    assert not again.ready()
+    with pytest.raises(NothingInstalled):
+        again.config()

@@ -131,3 +131,39 @@ def test_a_part_that_grows_begins_where_it_began() -> None:
             assert before.end <= after.end
         shown = list(now)
     assert [part.kind for part in shown] == ["thought", "text"]
+
+
+@pytest.mark.parametrize("opening", ["<think>", "<thinking>", "<thought>"])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", [("thought…", "")]),
+        ("hm", [("thought…", "hm")]),
+        ("hm{end}\n\nYes.", [("thought", "hm"), ("text", "Yes.")]),
+        ("\n{end}\n\nYes.", [("text", "Yes.")]),
+        ("a{end}b\n<think>\nc", [("thought", "a"), ("text", "b\n"), ("thought…", "\nc")]),
+        ("Say `{end}`.{end}Yes.", [("thought", "Say `{end}`."), ("text", "Yes.")]),
+    ],
+)
+def test_a_thought_that_the_prompt_opened_ends_with_its_own_tag(
+    opening: str, text: str, found: list[tuple[str, str]]
+) -> None:
+    end = opening.replace("<", "</")
+    text = text.replace("{end}", end)
+    shown = [(part.kind + ("…" if part.open else ""), text[part.start : part.end]) for part in split(text, opening)]
+    assert shown == [(kind, words.replace("{end}", end)) for kind, words in found]
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=16).map("".join), st.sampled_from(["<think>", "<thinking>"]))
+def test_a_text_behind_a_tag_falls_into_the_parts_of_both_together(text: str, opening: str) -> None:
+    whole = opening + text
+    apart = [text[part.start : part.end] for part in split(text, opening)]
+    assert apart == [whole[part.start : part.end] for part in split(whole)]
+    assert all(0 <= part.start <= part.end <= len(text) for part in split(text, opening))
+    assert split(text, "") == split(text) == split(text, "[no tag]")
+
+
+def test_what_follows_a_thought_of_the_prompt_is_copied_alone() -> None:
+    assert said("hm</think>\n\nYes.\n", "<think>") == "Yes."
+    assert said("hm", "<think>") == "hm"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import StoreDamaged, StoreError
-from app.store import migrations
+from app.store import migrations, tree
 from app.store.database import Database, set_aside
 from app.store.store import Store
 from app.transcript import Entry
@@ -296,3 +296,13 @@ def test_a_step_that_fails_leaves_the_file_as_it_was() -> None:
             migrations.migrate(connection, "it", (("CREATE TABLE a (x)", "CREATE TABLE a (x)"),))
         assert connection.execute("SELECT * FROM sqlite_master").fetchall() == []
         assert connection.execute("PRAGMA user_version").fetchone() == (0,)
+
+
+def test_what_the_first_form_of_a_file_holds_is_there_in_the_newest() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrations.migrate(connection, "it", migrations.STEPS[:1])
+        connection.execute("INSERT INTO conversation (title, created, changed) VALUES ('talk', 1, 2)")
+        columns = "conversation, depth, used, created, role, text, ending, attachments"
+        connection.execute(f"INSERT INTO message ({columns}) VALUES (1, 1, 1, 3, 'user', 'hi', '', '[]')")
+        migrations.migrate(connection, "it")
+        assert tree.node(connection, 1).entry == Entry("user", "hi", id=1)

@@ -32,7 +32,7 @@ def branched(store: Store) -> int:
     number = store.create("be brief", {"temperature": 0.5, "stop": ["é"]})
     asked = store.add(number, None, Entry("user", "Hi\nthere \x9b[2J", attachments=("a.txt",)))
     first = store.add(number, asked.id, replace(Entry.of_answer(answer_of([0, 1])), trace=TRACE))
-    store.add(number, asked.id, Entry("assistant", "half", None, "broken off"))
+    store.add(number, asked.id, Entry("assistant", "half", None, "broken off", opening="<think>"))
     store.choose(number, first.id)
     store.rename(number, "My talk")
     return number

@@ -70,3 +70,15 @@ def test_an_answer_goes_on_where_it_is(store: Store) -> None:
     growing.add(" and half")
     assert growing.end() == begun.id
     assert kept(store) == [("half and half", "broken off")]
+
+
+def test_a_thought_that_its_prompt_opened_is_kept_with_it_and_stays_when_it_goes_on(store: Store) -> None:
+    growing = Growing(store, 1, 1)
+    growing.open("<think>")
+    growing.add("hm")
+    growing.end()
+    half = store.get(1).path[-1]
+    assert half.entry.opening == "<think>"
+    growing = Growing(store, 1, None, half)
+    growing.add(", so")
+    assert [(node.entry.text, node.entry.opening) for node in store.get(1).path[1:]] == [("hm, so", "<think>")]
