@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from engine import trace
+from engine.acceptance import Learned
 from engine.answer import Run
 from engine.config import EngineConfig, Request, Speculation
 from engine.config import Rule as RuleName
@@ -126,6 +127,15 @@ class Engine:
                 self.pair.lessons.keep(self._experience.learned)
             self._planner = None
             self._cancelled.clear()
+
+    @property
+    def learned(self) -> Learned:
+        """What the pair has taught so far; set it to go back to what was known then."""
+        return self._experience.learned
+
+    @learned.setter
+    def learned(self, learned: Learned) -> None:
+        self._experience.go_back(learned)
 
     def study(self) -> Iterator[None]:
         """Measure what is still to be known, a pass or so a step, while there is no answer; close it before one.

@@ -31,6 +31,7 @@ class Experience:
         self, costs: Costs = FLAT, priors: Mapping[Source, float] = PRIORS, learned: Learned | None = None
     ) -> None:
         """`priors`: how often sampled tokens were right where that was measured; `learned`: taken up from before."""
+        self._priors = priors
         self.acceptance = Acceptance(priors, learned)
         self.costs = LiveCosts(costs)
         self.saved_up = 0.0
@@ -43,6 +44,10 @@ class Experience:
     def learned(self) -> Learned:
         """What lasts beyond this run."""
         return self.acceptance.learned
+
+    def go_back(self, learned: Learned) -> None:
+        """Know no more than this, as if nothing had been answered since; costs stay."""
+        self.acceptance = Acceptance(self._priors, learned)
 
     def needed(self, source: Source, cost: Cost) -> float | None:
         """The least acceptance per test at which this source pays; looked at again now and then."""

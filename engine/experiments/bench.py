@@ -1,12 +1,14 @@
 """How fast answers come, by kind of text: off, fixed lengths and auto in turns, on one loaded pair.
 
-The one invariant: every run finds all of the prompt but its last token in both caches.  An answer that is not counted
-reads it; so what reading costs, in either model, has no part in any figure.
+The one invariant: every run finds all of the prompt but its last token in both caches, and knows what was known before
+this prompt was first answered.  An answer that is not counted reads it; so what reading costs, in either model, has no
+part in any figure, and no run is planned by one that said the same.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from engine.acceptance import Learned
 from engine.config import MAX_DRAFT, Message, Request, Speculation
 from engine.costs import FREE
 from engine.drafters.lookup import LookupDrafter
@@ -41,8 +43,9 @@ def bench(engine: Engine, plan: Plan) -> Iterator[Working | Run]:
     done = 0
     for kind in plan.kinds:
         for number in range(len(KINDS[kind].prompts)):
+            known = engine.learned
             for temperature in plan.temperatures:
-                for run in _Cell(engine, plan, kind, number, temperature).runs():
+                for run in _Cell(engine, plan, kind, number, temperature, known).runs():
                     yield Working(what=_what(kind, temperature), share=done / plan.work)
                     if run is not None:
                         done += plan.most(kind)
@@ -62,6 +65,7 @@ class _Cell:
     kind: str
     number: int
     temperature: float
+    known: Learned
 
     def runs(self) -> Iterator[Run | None]:
         """None before anything is read, then each run."""
@@ -75,6 +79,7 @@ class _Cell:
 
     def _play(self, speculation: Speculation, most: int) -> Played:
         text = KINDS[self.kind].prompts[self.number]
+        self.engine.learned = self.known
         return play(
             self.engine,
             Request(

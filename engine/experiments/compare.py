@@ -55,17 +55,20 @@ class Comparison(Frozen, frozen=True, kw_only=True):
 def compare(engine: Engine, request: Request, turns: int = TURNS) -> Iterator[Working | Compared]:
     """`request` with speculation off, and as it is; its seed has to be given, that both draw alike.
 
-    ModelError where the pair cannot draft.  As in a benchmark, each run finds the prompt in both caches.
+    ModelError where the pair cannot draft.  As in a benchmark, each run finds the prompt in both caches and knows no
+    other run.
     """
     if not engine.pair.can_draft:
         raise ModelError("nothing is drafted with this model, so there is nothing to compare: take another pair")
     sides = [replace(request, speculation=Speculation(mode="off", rule=request.speculation.rule)), request]
     total = turns * len(sides)
     yield Working(what="reading the prompt", share=0.0)
+    known = engine.learned
     play(engine, replace(request, speculation=READS, max_tokens=2))
     for turn in range(turns):
         for done, side in enumerate(order(len(sides), turn), turn * len(sides)):
             yield Working(what="answering", share=done / total)
+            engine.learned = known
             yield _compared(sides[side].speculation, turn, play(engine, sides[side]))
 
 

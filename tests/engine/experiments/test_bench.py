@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from engine.backends.demo import demo_pair
 from engine.backends.toy import ToyLM
-from engine.config import Request, Sampling, Speculation
+from engine.config import Message, Request, Sampling, Speculation
 from engine.costs import Costs, DraftCost, Surface
 from engine.engine import Engine
 from engine.errors import ConfigError, ModelError
@@ -150,6 +150,16 @@ def test_nothing_is_remembered_from_turn_to_turn() -> None:
     counts = {(run.prompt, run.rounds, run.drafted, run.accepted) for run in found}
     assert len(counts) == 2
     assert all(drafted for _, _, drafted, _ in counts)
+
+
+def test_no_run_is_planned_by_one_to_the_same_prompt() -> None:
+    """What auto learns of an answer may not help it to the same answer in the next turn."""
+    asked = replace_plan(kinds=("summarizing",), temperatures=(0.0,), turns=3, lengths=(5,), tokens=120)
+    found = [event for event in bench(demo(draft=False), asked) if isinstance(event, Run) and event.mode == "auto"]
+    assert len({(run.prompt, run.rounds, run.drafted, run.accepted, run.plan) for run in found}) == 2
+    engine = demo(draft=False)
+    list(compare(engine, Request(messages=(Message(role="user", content="Say it again, again and again."),)), 1))
+    assert engine.learned.classes
 
 
 def test_a_target_that_cannot_go_back_is_refused() -> None:
