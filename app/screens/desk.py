@@ -126,9 +126,8 @@ class Desk(Screen[None]):
         self.panel.fit(event.size.width)
 
     def watch_state(self) -> None:
-        """Show in classes and keys what can be done."""
-        for state in ("loading", "ready", "writing", "dead", "asleep"):
-            self.set_class(self.state == state, f"-{state}")
+        """Show in the prompt and by keys what can be done."""
+        self.prompt.set_class(self.state == "writing", "-writing")  # one widget: a class here would style all anew
         self.refresh_bindings()
 
     def action_chats(self) -> None:

@@ -105,7 +105,8 @@ class AnswerMessage(ChatMessage):
         async with self.lock:
             self.entry, self._text, self._opening = entry, entry.text, entry.opening
             self._trace = list(entry.trace) or self._trace
-            await self._body.finish(entry.text, entry.opening)
+            if self._tokens is None:
+                await self._body.finish(entry.text, entry.opening)
             self._say_thoughts()
             self._receipt.update(self._about())
             self._show_foot()
@@ -140,6 +141,9 @@ class AnswerMessage(ChatMessage):
             tokens, self._tokens = self._tokens, None
             if self.has_class("-writing"):
                 await self._body.write(self._text, self._opening)
+            else:
+                await self._body.finish(self._text, self._opening)
+                self._say_thoughts()
             self._body.display = True
             await tokens.remove()
 
