@@ -199,7 +199,7 @@ def _read(folder: Path) -> _Record | str:
         return NOTHING
     except (OSError, ValueError, RecursionError):
         pass
-    return f"its saved caches are damaged: {AGAIN}"
+    return f"the saved caches are damaged: {AGAIN}"
 
 
 def _other(kept: Stamp, here: Stamp) -> str:
@@ -208,9 +208,9 @@ def _other(kept: Stamp, here: Stamp) -> str:
     What was made in strict exactness is as good as any; strict exactness takes nothing else.
     """
     if here.exact == "strict" != kept.exact:
-        return "its caches were saved in normal exactness, and strict exactness takes only its own"
+        return "the saved caches were made in normal exactness, and strict exactness takes only its own"
     if kept.key is None or here.key is None:
-        return "" if kept.key is here.key else "its caches were saved by other models"
+        return "" if kept.key is here.key else "the saved caches were made by other models"
     for field in Key.__struct_fields__:
         then, now = getattr(kept.key, field), getattr(here.key, field)
         if then != now and not (field == "threads" and here.any_threads):
@@ -224,9 +224,9 @@ _NAMES = {"file": "model file", "library": "version of the engine", "cpu": "proc
 
 def _differs(field: str, then: object, now: object) -> str:
     if field in _NAMES:
-        return f"its caches were saved by another {_NAMES[field]}"
+        return f"the saved caches were made by another {_NAMES[field]}"
     name = {"kv": "cache type"}.get(field, field.replace("_", " "))
-    return f"its caches were saved with {name} {then}, here it is {now}"
+    return f"the saved caches were made with {name} {then}, here it is {now}"
 
 
 def _path(folder: Path, role: Role, record: _Record) -> Path:

@@ -16,7 +16,7 @@ from app.transcript import Entry
 from engine.events import TokenTrace
 
 _UNSENT = "unsent"
-BREATH_S = 0.005
+BREATH_S = 0.02
 """Seconds between two steps of a purge, for whoever waits to write."""
 
 

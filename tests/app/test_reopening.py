@@ -20,7 +20,7 @@ from tests.app.test_chat import chat, notices, questions, ready
 from tests.app.test_talk import say
 from tests.fakes_client import FakeClient, FakeEngine, finished
 
-WHY = "its caches were saved by another model file: the conversation is read again"
+WHY = "the saved caches were made by another model file: the conversation is read again"
 
 
 @pytest.fixture
@@ -180,6 +180,21 @@ async def test_escape_gives_a_question_back_while_caches_are_taken_up(tmp_path: 
         assert len(engine.client.resumed) == 1, "it has been taken up, though nobody waited for it"
         engine.client.send(finished("first"))
         await until(pilot, lambda: screen.state == "ready")
+
+
+async def test_whoever_types_on_while_caches_are_taken_up_does_not_begin_that_anew(tmp_path: Path) -> None:
+    app, engine = chat_app(caches=Caches(tmp_path))
+    async with app.run_test() as pilot:
+        screen = await ready(pilot, app)
+        engine.client.disk.clear()
+        await pilot.press("a")
+        await until(pilot, lambda: engine.client.resumed)
+        await pilot.press("b")
+        await until(pilot, lambda: "ab" in screen.chat.store.unsent())
+        engine.client.disk.set()
+        await until(pilot, lambda: engine.client.prepared)
+        assert engine.client.prepared[-1].messages[-1].content == "ab"
+        assert len(engine.client.resumed) == 1
 
 
 @pytest.mark.parametrize("key", ["ctrl+q", "f2"])
