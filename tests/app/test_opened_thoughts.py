@@ -56,10 +56,11 @@ async def test_one_that_broke_off_is_still_a_thought_and_so_is_what_goes_on_from
         screen = await ask(pilot, app, engine, "one")
         engine.client.send(OPENS, tokens("hm"), one_round())
         await until(pilot, lambda: screen.query(Thought))
-        engine.client.send(HostDied("it is gone"))
-        await until(pilot, lambda: screen.state == "dead")
         number = screen.chat.branch.id
         assert number is not None
+        assert screen.chat.store.get(number).path[-1].entry.opening == "<think>"
+        engine.client.send(HostDied("it is gone"))
+        await until(pilot, lambda: screen.state == "dead")
         kept = screen.chat.store.get(number).path[-1].entry
         assert (kept.text, kept.opening, kept.answer, kept.ending) == ("hm", "<think>", None, "broken off")
         await pilot.press("f5")
@@ -87,6 +88,7 @@ async def test_the_settings_say_how_thoughts_are_shown() -> None:
         await until(pilot, lambda: screen.state == "ready" and prose(screen) == ["hm", "Yes."])
         screen.show_window(replace(Settings().window, thoughts="folded"))
         await until(pilot, lambda: prose(screen) == ["Yes."])
+        assert heads(screen)[0].startswith("▸ thought")
 
 
 def test_an_entry_begins_as_its_answer_does() -> None:
