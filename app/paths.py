@@ -4,6 +4,7 @@ Every file that is made here, and each folder made for it, is its owner's alone,
 cannot be found is a SettingsError of every function here.
 """
 
+import errno
 import os
 from pathlib import Path
 
@@ -60,11 +61,14 @@ def conversations_file() -> Path:
 
 
 def private_file(path: Path) -> Path:
-    """Make an empty file of mode 0600 where there is none; returns it."""
+    """Make an empty file of mode 0600 where there is none; returns it.  OSError where it cannot be written."""
     from models.files import make_private
 
     make_private(path.parent)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    if not path.is_file():  # to close a file takes the locks away that this process has on it: SQLite needs those
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    elif not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     return path
 
 

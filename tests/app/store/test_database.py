@@ -306,3 +306,18 @@ def test_what_the_first_form_of_a_file_holds_is_there_in_the_newest() -> None:
         connection.execute(f"INSERT INTO message ({columns}) VALUES (1, 1, 1, 3, 'user', 'hi', '', '[]')")
         migrations.migrate(connection, "it")
         assert tree.node(connection, 1).entry == Entry("user", "hi", id=1)
+
+
+def test_another_program_that_comes_and_goes_costs_nothing_of_what_is_said_here(filled: Path) -> None:
+    looks = "import sys, pathlib; from app.store.store import Store; s = Store.open(pathlib.Path(sys.argv[1]));"
+    looks += "print(len(s.summaries())); s.close()"
+
+    def another() -> int:
+        command = [sys.executable, "-c", looks, str(filled)]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    with closing(Store.open(filled)) as store:
+        store.purge()
+        assert another() == 1
+        store.add(store.create(), None, Entry("user", "later"))
+        assert another() == 2
