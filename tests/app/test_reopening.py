@@ -349,6 +349,7 @@ async def test_folders_of_conversations_that_are_gone_are_removed_at_the_start(t
     app, _ = chat_app(store=lambda: store, caches=Caches(tmp_path))
     async with app.run_test() as pilot:
         await until(pilot, lambda: [path.name for path in tmp_path.iterdir()] == [str(number)])
+        assert store.has(number)
 
 
 async def test_other_models_hold_nothing_and_are_asked_to_take_up(tmp_path: Path) -> None:
