@@ -26,20 +26,24 @@ class ActionsProvider(Provider):
     """What can be done here by a key; what cannot be done right now stands at the end."""
 
     def actions(self) -> list[Action]:
-        """All of them, those first that do something now."""
+        """All of them, those first that do something now.
+
+        Also those whose key something nearer to the focus has taken: a field copies by the key that copies here.
+        """
         found: dict[str, Action] = {}
-        for active in self.screen.active_bindings.values():
-            binding, node = active.binding, active.node
-            if binding.id is None or not binding.description:
-                continue
-            before = found[binding.id].keys if binding.id in found else ()
-            found[binding.id] = Action(
-                binding.description,
-                active.tooltip if active.enabled else f"Not now. {active.tooltip}",
-                (*before, shown(binding.key)),
-                lambda do=binding.action, node=node: self.app.run_action(do, node),
-                active.enabled,
-            )
+        for node, bindings in self.screen._binding_chain:
+            for key, binding in bindings:
+                able = self.app._check_action_state(binding.action, node)
+                if not binding.id or able is False or binding.action == "command_palette":
+                    continue
+                before = found[binding.id].keys if binding.id in found else ()
+                found[binding.id] = Action(
+                    binding.description,
+                    binding.tooltip if able else f"Not now. {binding.tooltip}",
+                    tuple(dict.fromkeys((*before, shown(key)))),
+                    lambda do=binding.action, node=node: self.app.run_action(do, node),
+                    bool(able),
+                )
         return sorted([*found.values(), *self._others()], key=lambda action: (not action.enabled, action.name))
 
     def _others(self) -> Iterator[Action]:

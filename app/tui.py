@@ -14,6 +14,7 @@ from functools import partial
 
 from rich.text import Text
 from textual import on
+from textual.actions import SkipAction
 from textual.app import App
 from textual.binding import Binding
 from textual.notifications import SeverityLevel
@@ -55,7 +56,11 @@ class ChatApp(App[None]):
     BINDINGS = [
         Binding("ctrl+q", "quit", "Quit", id="app.quit", tooltip="End the engine and leave", priority=True),
         Binding("f1", "help", "Help", id="app.help", tooltip="What the words mean, and every key", priority=True),
-    ]
+        Binding(
+            "ctrl+p", "command_palette", "All actions", id="app.palette", show=False, priority=True,
+            tooltip="Find whatever can be done here, and do it",
+        ),
+    ]  # fmt: skip
 
     def __init__(self, setup: Setup) -> None:
         super().__init__()
@@ -147,9 +152,10 @@ class ChatApp(App[None]):
             self.pop_screen()
 
     def action_help(self) -> None:
-        """Show what there is to know."""
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(changed(declared(), self.setup.keymap)))
+        """Show what there is to know; over help its own keys are left to it."""
+        if isinstance(self.screen, HelpScreen):
+            raise SkipAction
+        self.push_screen(HelpScreen(changed(declared(), self.setup.keymap)))
 
     async def action_quit(self) -> None:
         """End the engine, whatever it does, and leave."""

@@ -253,8 +253,8 @@ class AnsweringScreen(Desk):
             await self.conversation.finish(entry)
 
     def line_up(self) -> None:
-        """What is sent while an answer is being written, or waits to be, has to wait."""
-        self.composer.busy = self.state == "writing" or self._due is not None
+        """What is sent while an answer is being written, or waits to be, has to wait; until then Esc ends it."""
+        self.conversation.busy = self.composer.busy = self.state == "writing" or self._due is not None
 
     def watch_state(self) -> None:
         """Show in classes and keys what can be done."""

@@ -17,6 +17,7 @@ from app.settings import Window
 from app.setup import Setup
 from app.store.store import Store
 from app.transcript import Entry
+from app.widgets.conversation import Conversation
 from app.widgets.prompt import is_blank
 from app.widgets.sidebar import Sidebar
 from engine.config import EngineConfig
@@ -148,6 +149,7 @@ class ConversingScreen(AnsweringScreen):
     async def _imported(self, event: Sidebar.ConversationImported) -> None:
         await self.open(event.conversation)
 
+    @on(Conversation.Left)
     @on(Sidebar.Left)
     def _back_to_prompt(self) -> None:
         self.prompt.focus()

@@ -49,6 +49,7 @@ class Conversation(VerticalScroll):
             "end", "choose_last", "Last message", id="conversation.last", show=False,
             tooltip="Go to the last message",
         ),
+        Binding("escape", "leave", "Back", id="conversation.leave", tooltip="Go back to the prompt"),
     ]  # fmt: skip
 
     @dataclass
@@ -57,12 +58,18 @@ class Conversation(VerticalScroll):
 
         index: int | None
 
+    @dataclass
+    class Left(Message):
+        """The user is done here."""
+
     chosen: reactive[int | None] = reactive[int | None](None, init=False)
     """The number of the message that the cursor is on."""
     coloured: reactive[bool] = reactive(False, init=False)
     """Whether answers show the tokens that they were made of."""
     thoughts: reactive[Thoughts] = reactive[Thoughts]("folded", init=False)
     """Whether think blocks are open: never, while they stream, or always."""
+    busy: reactive[bool] = reactive(False, init=False)
+    """Whether an answer is on its way: Esc ends it, and does not lead to the prompt."""
 
     def __init__(self) -> None:
         super().__init__(id="conversation")
@@ -290,6 +297,20 @@ class Conversation(VerticalScroll):
         """Go to the last message."""
         if messages := self._messages:
             self._choose(len(messages) - 1)
+
+    def action_leave(self) -> None:
+        """Go back to the prompt."""
+        self.post_message(self.Left())
+
+    def watch_busy(self) -> None:
+        """Another key is to be had."""
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Esc is left to what is being written."""
+        if action == "leave":
+            return not self.busy
+        return super().check_action(action, parameters)
 
     def _choose(self, index: int) -> None:
         self.chosen = index
