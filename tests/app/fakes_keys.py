@@ -46,15 +46,22 @@ class Scenarios:
             if key.id in self._all
         ]
 
-    async def attempt(self, key: Key, pressed: str) -> None:
-        """Run the scenario of an action with one of its keys; where it is pressed, the list of all actions has it."""
+    async def attempt(self, key: Key, pressed: str) -> int:
+        """Run the scenario of an action with one of its keys; how often it was pressed.
+
+        Wherever that is, the list of all actions has the action.
+        """
+        presses = 0
         async with self._opening() as window:
 
             async def press() -> None:
+                nonlocal presses
+                presses += 1
                 assert key.id == "app.palette" or shown(pressed) in listed(window)[key.description]
                 await window.keys(pressed)
 
             await self._all[key.id](window, press)
+        return presses
 
 
 def listed(window: Window) -> dict[str, list[str]]:

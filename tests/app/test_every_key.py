@@ -61,6 +61,7 @@ async def test_the_list_of_all_actions_is_opened_by_the_mouse_and_what_it_offers
         await win.until(lambda: hits.option_count and "Figures" in str(hits.get_option_at_index(0).prompt))
         await win.pilot.click(hits, offset=(8, 1))
         await win.until(lambda: not CommandPalette.is_open(win.app) and not win.chat.panel.display)
+        assert win.app.screen is win.app.screen_stack[0]
 
 
 # Everywhere
@@ -563,4 +564,4 @@ async def _points(win: Window, press: Press, *before: str, at: int) -> None:
 
 @pytest.mark.parametrize(("key", "pressed"), KEYS.each())
 async def test_a_key_of_the_chat_does_what_it_says(key: Key, pressed: str) -> None:
-    await KEYS.attempt(key, pressed)
+    assert await KEYS.attempt(key, pressed)

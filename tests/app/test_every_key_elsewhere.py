@@ -429,9 +429,9 @@ async def test_where_the_list_of_all_actions_is_not_at_hand_each_action_has_a_th
 
 @pytest.mark.parametrize(("key", "pressed"), LISTS.each())
 async def test_a_key_of_a_list_or_a_dialog_does_what_it_says(key: Key, pressed: str) -> None:
-    await LISTS.attempt(key, pressed)
+    assert await LISTS.attempt(key, pressed)
 
 
 @pytest.mark.parametrize(("key", "pressed"), FIRST.each())
 async def test_a_key_of_the_first_run_does_what_it_says(key: Key, pressed: str) -> None:
-    await FIRST.attempt(key, pressed)
+    assert await FIRST.attempt(key, pressed)
