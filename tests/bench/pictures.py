@@ -30,6 +30,8 @@ EDIT = "Add a method clear to it, and docstrings. Answer with the whole class."
 ASIDE = "In two sentences: why is the sky blue?"
 RECORDED = (120, 34)
 """Columns and lines of the recording."""
+FRAMES = 4
+"""Frames of it a second: each costs it some kilobytes."""
 ASKS = re.compile(r"\x1b\[(\?(9|100[0-6]|1015|1016|2004|2048)[hl]|\?\d+\$p|[<>=]\d*u)")
 """What asks the terminal for something, or how it is to send keys and the mouse: who watches a recording sends none."""
 
@@ -109,7 +111,7 @@ def recording() -> None:
 
     target, draft = model_path("TARGET"), model_path("DRAFT")
     options = ["--target", str(target), "--draft", str(draft), "--temperature", "0", "--max-tokens", "400"]
-    with tempfile.TemporaryDirectory() as home, Terminal(home, options, RECORDED) as terminal:
+    with tempfile.TemporaryDirectory() as home, Terminal(home, options, RECORDED, FRAMES) as terminal:
         terminal.heard = keep
         terminal.ready()
         terminal.read(1.5)

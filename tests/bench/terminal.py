@@ -35,13 +35,16 @@ START = "import sys; sys.path.insert(0, {root!r}); from app.cli import main; mai
 class Terminal:
     """The window in a home of its own, from its start to Ctrl+Q."""
 
-    def __init__(self, home: str, options: Sequence[str], size: tuple[int, int] = (120, 34)) -> None:
+    def __init__(self, home: str, options: Sequence[str], size: tuple[int, int], fps: int = 120) -> None:
         self._descriptor, inner = pty.openpty()
         termios.tcsetwinsize(inner, (size[1], size[0]))
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", START.format(root=str(ROOT)), *options],
             stdin=inner, stdout=inner, stderr=inner, cwd=home,
-            env={**os.environ, "PACELINE_HOME": home, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+            env={
+                **os.environ, "PACELINE_HOME": home, "TERM": "xterm-256color", "COLORTERM": "truecolor",
+                "TEXTUAL_FPS": str(fps),
+            },
         )  # fmt: skip
         os.close(inner)
         self._conversations = Path(home) / "data" / "conversations.db"
