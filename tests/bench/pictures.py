@@ -28,9 +28,12 @@ WIDE, SMALL = (150, 42), (80, 24)
 CLASS = "Write a Python class Stack with push, pop, peek and len, and an error of its own. Code only."
 EDIT = "Add a method clear to it, and docstrings. Answer with the whole class."
 ASIDE = "In two sentences: why is the sky blue?"
+STYLE = r"(\x1b\[(?!0m)[0-9;]+m)"
+STYLED_NOTHING = re.compile(STYLE + r"\x1b\[0m")
+STYLED_AGAIN = re.compile(STYLE + r"([^\x1b]*)\x1b\[0m((?:\x1b\[\d+;\d+H|\r\n)*)\1")
 RECORDED = (120, 34)
 """Columns and lines of the recording."""
-FRAMES = 4
+FRAMES = 3
 """Frames of it a second: each costs it some kilobytes."""
 ASKS = re.compile(r"\x1b\[(\?(9|100[0-6]|1015|1016|2004|2048)[hl]|\?\d+\$p|[<>=]\d*u)")
 """What asks the terminal for something, or how it is to send keys and the mouse: who watches a recording sends none."""
@@ -99,6 +102,14 @@ async def pictures() -> None:
         await app.action_quit()
 
 
+def squeezed(text: str) -> str:
+    """The same on the screen, in fewer bytes; nothing that asks the terminal."""
+    text, again = STYLED_NOTHING.sub("", ASKS.sub("", text)), 1
+    while again:
+        text, again = STYLED_AGAIN.subn(r"\1\2\3", text)
+    return text
+
+
 def recording() -> None:
     """A class, then an edit of it, which drafts copy."""
     width, height = RECORDED
@@ -106,7 +117,7 @@ def recording() -> None:
     lines = [json.dumps(header)]
 
     def keep(seconds: float, text: str) -> None:
-        if drawn := ASKS.sub("", text):
+        if drawn := squeezed(text):
             lines.append(json.dumps([round(seconds, 3), "o", drawn], ensure_ascii=False))
 
     target, draft = model_path("TARGET"), model_path("DRAFT")
