@@ -3,13 +3,13 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# models for tests and benchmarks live beside the checkout, not in the user's own folders
+# models for tests and benchmarks live in the checkout, not in the user's own folders
 MODELS := $(CURDIR)/.models
 PULL   := PACELINE_HOME=$(MODELS) $(BIN)/paceline models pull
 TINY   := $(MODELS)/data/models/smollm2-135m-q4_1.gguf
 TARGET := $(MODELS)/data/models/qwen2.5-coder-1.5b-q4_k_m.gguf
 DRAFT  := $(MODELS)/data/models/qwen2.5-coder-0.5b-q4_k_m.gguf
-BENCHES := $(filter-out %/common.py %/prompts.py %/against_llamacpp.py %/pictures.py %/window_toy.py %/terminal.py,$(wildcard tests/bench/*.py))
+BENCHES := $(filter-out %/common.py %/prompts.py %/against_llamacpp.py %/pictures.py %/window_toy.py %/terminal.py %/replay.py %/q4_0_target.py,$(wildcard tests/bench/*.py))
 TEST_ENV := PACELINE_TEST_TINY=$(TINY) PACELINE_TEST_TARGET=$(TARGET) PACELINE_TEST_DRAFT=$(DRAFT)
 
 .PHONY: chat demo test test-pair check format snapshots screenshots bench clean

@@ -23,7 +23,7 @@ from engine.detokenize import sanitize
 MAX_BYTES = 512 * 1024
 """The largest file that is attached; more than any context of today's small models holds."""
 KEPT = "paceline draft with files: "
-"""What a draft that has files begins with where it is kept."""
+"""What is more than a text begins with where it is kept."""
 MAX_DROP = 8192
 """The longest text that can be a drop of files."""
 KIND = re.compile(r"[A-Za-z0-9+#_-]{1,16}")
@@ -68,22 +68,39 @@ class Draft:
         return tuple(file.name for file in self.files)
 
 
-def as_kept(draft: Draft) -> str:
-    """A draft as one text that `of_kept` reads: itself where it has no files."""
-    if not draft.files:
+@dataclass(frozen=True)
+class Unsent:
+    """What is typed in a conversation and not sent."""
+
+    draft: Draft
+    anew: int | None = None
+    """The message that it is to be another version of."""
+    aside: Draft = Draft("")
+    """What was typed before that."""
+
+
+def as_kept(unsent: Unsent) -> str:
+    """It as one text that `of_kept` reads: the text itself where there is nothing else."""
+    draft = unsent.draft
+    if unsent.anew is None and not draft.files:
         return draft.text
-    return KEPT + json.dumps({"text": draft.text, "files": [asdict(file) for file in draft.files]})
+    table: dict[str, object] = {"text": draft.text, "files": [asdict(file) for file in draft.files]}
+    if unsent.anew is not None:
+        table |= {"anew": unsent.anew, "aside": as_kept(Unsent(unsent.aside))}
+    return KEPT + json.dumps(table)
 
 
-def of_kept(text: str) -> Draft:
-    """The draft that was kept as this text."""
+def of_kept(text: str) -> Unsent:
+    """What was kept as this text."""
     if not text.startswith(KEPT):
-        return Draft(text)
+        return Unsent(Draft(text))
     try:
         said = json.loads(text.removeprefix(KEPT))
-        return Draft(str(said["text"]), tuple(Attachment(**file) for file in said["files"]))
-    except (ValueError, TypeError, KeyError):  # somebody typed that
-        return Draft(text)
+        draft = Draft(str(said["text"]), tuple(Attachment(**file) for file in said["files"]))
+        anew = said.get("anew")
+        return Unsent(draft, None if anew is None else int(anew), of_kept(str(said.get("aside", ""))).draft)
+    except (ValueError, TypeError, KeyError, RecursionError):  # somebody typed that
+        return Unsent(Draft(text))
 
 
 def joined(text: str, files: Sequence[Attachment]) -> str:

@@ -58,10 +58,13 @@ class Branch:
             self._store.remember_input(draft.text, self.id)
         return self._path[-1].entry
 
-    def correct(self, draft: Draft) -> Entry:
+    def correct(self, draft: Draft, said: Entry) -> Entry:
         """Put an answer of the user's own wording at its end, in the place of what the model said."""
         assert self.id is not None
-        self._path.append(self._store.add(self.id, self._tip, Entry("assistant", draft.message)))
+        text, closing = draft.message, f"</{said.opening[1:]}"
+        begins_inside = closing in text or closing not in said.text
+        entry = Entry("assistant", text, opening=said.opening if begins_inside else "")
+        self._path.append(self._store.add(self.id, self._tip, entry))
         return self._path[-1].entry
 
     def cut(self, length: int) -> None:

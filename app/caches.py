@@ -52,9 +52,9 @@ class Caches:
         return [int(folder.name) for folder in self._folders()]
 
     def remove(self, conversations: Iterable[int]) -> None:
-        """Remove those of conversations that are gone; also where nothing is kept any more."""
-        for conversation in conversations:
-            shutil.rmtree((self._root or conversations_dir()) / str(conversation), ignore_errors=True)
+        """Remove those of conversations that are gone."""
+        for conversation in conversations if self._root else ():
+            shutil.rmtree(self._root / str(conversation), ignore_errors=True)
 
     def _folders(self) -> list[Path]:
         """All that stand for a conversation."""

@@ -56,8 +56,6 @@ class Chat:
         self.store, self.bridge, self._caches = store, bridge, caches
         self.settings = settings
         self._remember = remember
-        self._mode = settings.speculation
-        """How rounds are drafted in conversations that do not say so themselves."""
         self.branch = Branch(store)
         """The one that is looked at."""
         self.writing: Writing | None = None
@@ -91,14 +89,12 @@ class Chat:
 
     def set_settings(self, settings: Settings) -> None:
         """Other settings hold from the next answer on."""
-        if settings.speculation != self.settings.speculation:
-            self._mode = settings.speculation
         self.settings = settings
 
     def forget(self, conversation: int) -> None:
         """Remove what was read of a conversation that is deleted."""
         if self._held is not None and self._held.id == conversation:
-            self._unkept = True  # it is kept again if it comes back
+            self._unkept, self._ahead = True, None  # it is kept again if it comes back
         self._caches.remove([conversation])
 
     def clean_up(self) -> None:
@@ -115,14 +111,13 @@ class Chat:
         return self._speculation(self.branch.options)
 
     def _speculation(self, said: Options) -> Speculation:
-        own = said.over(self.settings).speculation
-        return own if said.spec is not None else altered(self._mode, rule=own.rule)
+        return said.over(self.settings).speculation
 
     async def set_speculation(self, speculation: Speculation) -> None:
         """Draft so from the next round on, also in the middle of an answer."""
         spec = str(speculation.length) if speculation.mode == "fixed" else speculation.mode
         if self.branch.options.spec is None:
-            self._mode = speculation
+            self.settings = replace(self.settings, spec=spec)
             self._remember(spec)
         else:
             self.branch.set_options(self.branch.system, replace(self.branch.options, spec=spec))
@@ -252,9 +247,11 @@ class Chat:
     async def keep_aside(self) -> None:
         """The same, while nobody waits for anything; what was being read ahead goes on."""
         if self._unkept and self._held is not None and self._held.id is not None:
+            ahead, self._ahead = self._ahead, None
             await self.keep()
-            if self._ahead is not None and self.writing is None:
-                await self.bridge.prepare(self._ahead)
+            if ahead is not None and self.writing is None:
+                self._unkept = True
+                await self.bridge.prepare(ahead)
 
     async def _keep(self) -> None:
         async with self._moving:

@@ -1,4 +1,4 @@
-"""Which models to run: what the settings name, else those used last, else the best pair installed."""
+"""Which models to run: what the settings name, those used last, the best pair installed, or one's own."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -53,14 +53,17 @@ def choose(settings: Settings, library: "Library", require_draft: bool = False, 
     if settings.demo:
         return Choice(replace(settings.engine_config(Path("demo")), target_name="demo"))
     settings, gone = with_last(settings, library)
+    settings = with_own(settings, library)
     pair = None if settings.target else _pair(settings, library)
-    notes = (f"{gone}, used last, is no longer here: {pair} is taken",) if gone else ()
     target = library.resolve(settings.target or library.catalogue.pairs[str(pair)].target)
+    notes = (f"{gone}, used last, is no longer here: {pair or target.id} is taken",) if gone else ()
     config = replace(settings.engine_config(target.path), target_name=target.id, cache_dir=paths.cache_dir())
-    if draft := _draft(settings, library, pair):
+    if draft := _draft(settings, library, pair, tuned):
         config = replace(config, draft=draft.path, draft_name=draft.id, require_draft=require_draft)
         config = _tuned(config) if tuned and settings.draft is None else config
-    return Choice(replace(config, n_ctx=_context(config)), pair, LastUsed(pair=pair) if pair else None, notes)
+    return Choice(
+        replace(config, n_ctx=_context(config)), pair, LastUsed(pair=pair) if pair and not gone else None, notes
+    )
 
 
 def with_last(settings: Settings, library: "Library") -> tuple[Settings, str]:
@@ -73,6 +76,14 @@ def with_last(settings: Settings, library: "Library") -> tuple[Settings, str]:
     if not last.target and last.pair and last.pair not in {pair.id for pair in library.installed_pairs()}:
         gone = last.pair
     return (settings, gone) if gone else (last.under(settings), "")
+
+
+def with_own(settings: Settings, library: "Library") -> Settings:
+    """The settings; where they name no model and no pair is installed, the user's largest own one is the target."""
+    if settings.pair or settings.target or settings.demo or library.installed_pairs():
+        return settings
+    own = [model for model in library.installed() if model.id not in library.catalogue.models]
+    return dataclasses.replace(settings, target=max(own, key=lambda model: model.bytes).id) if own else settings
 
 
 def _is_here(ref: str, library: "Library") -> bool:
@@ -97,12 +108,15 @@ def measured_idle(choice: Choice) -> Choice:
     return dataclasses.replace(choice, config=replace(choice.config, calibrate="idle"))
 
 
-def _draft(settings: Settings, library: "Library", pair: str | None) -> "Installed | Tuned | None":
-    """The draft that is named, perhaps by the id of a tuned one, or that of the pair."""
+def _draft(settings: Settings, library: "Library", pair: str | None, tuned_too: bool) -> "Installed | Tuned | None":
+    """The draft that is named, or that of the pair; of a tuned one that may not be, the one it was made from."""
     from app import tuned
 
     if (ref := settings.draft) is not None:
-        return None if ref == "none" else tuned.named(ref) or library.resolve(ref)
+        made = None if ref == "none" else tuned.named(ref)
+        if made and tuned_too:
+            return made
+        return None if ref == "none" else library.resolve(made.draft if made else ref)
     ref = library.catalogue.pairs[pair].draft if pair else None
     return library.resolve(ref) if ref else None
 

@@ -1,4 +1,4 @@
-"""What is copied, and how it reaches the clipboard of the terminal that the user sits at.
+"""What is copied or told, and how it reaches the terminal that the user sits at.
 
 The window writes OSC 52, which a terminal takes from the far end of an ssh connection as well.  tmux by default drops
 it from programs that run inside, so there tmux itself is told to load its buffer and to pass it on.
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from app.attachments import plain_lines
+from engine.detokenize import sanitize
 
 LIMIT_S = 2.0
 """Longest wait for tmux."""
@@ -26,6 +27,12 @@ def clean(text: str) -> str:
 def inside_tmux(environment: Mapping[str, str]) -> bool:
     """Whether there is a tmux around the program that can be told."""
     return bool(environment.get("TMUX")) and shutil.which("tmux") is not None
+
+
+def notice(text: str, *, tmux: bool) -> str:
+    """What has a terminal show a notice (OSC 9), where it can; a `tmux` around the program is asked to pass it on."""
+    said = f"\x1b]9;{sanitize(text)}\x1b\\"
+    return "\x1bPtmux;" + said.replace("\x1b", "\x1b\x1b") + "\x1b\\" if tmux else said
 
 
 def tell_tmux(text: str) -> None:

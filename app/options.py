@@ -4,7 +4,6 @@ A value that exists is a value in range, and None says nothing: one answer's opt
 those over the settings.  What is kept of them is JSON that names only what was said.
 """
 
-import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -76,11 +75,6 @@ class Options:
     def same_seed(cls, last: stats.Answer) -> "Options":
         """For one more answer: the draws of the last one, by the rule that it was drawn by."""
         return cls(seed=last.settings.seed, rule=last.speculation.rule)
-
-    @classmethod
-    def new_seed(cls) -> "Options":
-        """For one more answer: other draws, also where the conversation has a seed of its own."""
-        return cls(seed=secrets.randbits(32))
 
 
 NAMES = tuple(field.name for field in fields(Options))

@@ -1,7 +1,7 @@
-"""How a token's origin is shown, the same in the panel and in coloured text: a name, a letter, a colour, a filling.
+"""How a token's origin is shown, the same in the panel and in coloured text: a name, a colour, a filling.
 
-The colour is a variable of every theme (`app.themes`); where a terminal has few colours or none, letter and filling say
-the same.
+The colour is a variable of every theme (`app.themes`); where a terminal has few colours or none, fillings and styles of
+letters (`app.widgets.provenance`) say the same.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,6 @@ class Look:
     name: str
     short: str
     """The name where there is little room."""
-    letter: str
     style: str
     """A style of text in that colour."""
     filling: str
@@ -27,10 +26,10 @@ class Look:
 
 
 LOOKS: Mapping[Origin, Look] = {
-    "target": Look("target", "target", "t", "$provenance-target", "░"),
-    "lookup": Look("lookup", "lookup", "l", "$provenance-lookup", "█"),
-    "model": Look("draft model", "draft", "d", "$provenance-model", "▓"),
-    "exit": Look("early exit", "exit", "e", "$provenance-exit", "▒"),
+    "target": Look("target", "target", "$provenance-target", "░"),
+    "lookup": Look("lookup", "lookup", "$provenance-lookup", "█"),
+    "model": Look("draft model", "draft", "$provenance-model", "▓"),
+    "exit": Look("early exit", "exit", "$provenance-exit", "▒"),
 }
 """All origins, in the order in which they are listed."""
 

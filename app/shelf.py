@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app import paths
-from app.choice import MOST_CONTEXT, Choice, choose, measured_idle, with_answers, with_last
+from app.choice import MOST_CONTEXT, Choice, choose, measured_idle, with_answers, with_last, with_own
 from app.last_used import LastUsed
 from app.settings import Settings
 from app.setup import Asked, DraftFit, Fetched, Known, Offer, Report
@@ -36,8 +36,8 @@ class ModelShelf:
         return Library(paths.models_dir())
 
     def ready(self) -> bool:
-        """Whether the settings name what to load, what was used last is here, or a pair is installed."""
-        said, _ = with_last(self._settings, self._library)
+        """Whether there is something to load: what the settings name, what was used last, a pair, or a model added."""
+        said = with_own(with_last(self._settings, self._library)[0], self._library)
         return bool(said.demo or said.target or said.pair or self._library.installed_pairs())
 
     def config(self, pair: str | None = None) -> EngineConfig:
@@ -60,8 +60,9 @@ class ModelShelf:
             self._choice.remember()
 
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of what `config` gave last."""
-        return self._choice.notes if self._choice else ()
+        """What is to be said of what `config` gave last, once."""
+        choice, self._choice = self._choice, replace(self._choice, notes=()) if self._choice else None
+        return choice.notes if choice else ()
 
     def offers(self) -> tuple[Offer, ...]:
         """All pairs of the catalogue."""

@@ -22,7 +22,7 @@ from textual.screen import Screen
 
 from app import garbage, layers, paths, themes
 from app.caches import Caches, conversations_dir
-from app.clipboard import clean, inside_tmux, tell_tmux
+from app.clipboard import clean, inside_tmux, notice, tell_tmux
 from app.errors import UsageError
 from app.keys import changed, declared
 from app.keys import read as read_keys
@@ -123,6 +123,12 @@ class ChatApp(App[None]):
         """Leave; the error is for who asked for the window."""
         self.failure = event.error
         self.exit(return_code=1)
+
+    @on(ChatScreen.NoticeWanted)
+    def _tell_terminal(self, event: ChatScreen.NoticeWanted) -> None:
+        """Have the terminal tell it in its own way."""
+        if self._driver is not None:
+            self._driver.write(notice(event.text, tmux=inside_tmux(os.environ)))
 
     @on(ChatScreen.ModelsWanted)
     def _models(self) -> None:

@@ -47,7 +47,7 @@ class Asked:
     turns: int | None = None
     """How often each mode answers each prompt; default: 2."""
     tokens: int | None = None
-    """Most tokens of an answer; default: by kind of text, from 48 to 720."""
+    """Most tokens of an answer; default: by kind of text, from 128 to 720."""
     fixed: Annotated[list[str] | None, MANY] = None
     """Fixed lengths that are run beside off and auto; default: 3.  With more than one, auto is set against the best."""
     lookup_only: bool = False

@@ -13,7 +13,7 @@ from textual.binding import Binding
 from textual.message import Message
 from textual.reactive import reactive
 
-from app.attachments import as_kept
+from app.attachments import Unsent, as_kept
 from app.bridge import Bridge
 from app.chat import REST_S, Asked
 from app.errors import AppError
@@ -49,17 +49,25 @@ class AnsweringScreen(Desk):
 
         error: Exception
 
+    @dataclass
+    class NoticeWanted(Message):
+        """The terminal is to tell this, also where the user looks at something else."""
+
+        text: str
+
     loaded: reactive[Loaded | None] = reactive[Loaded | None](None, init=False)
     """What the engine runs."""
 
     def __init__(self, setup: Setup, config: EngineConfig | None, store: Store) -> None:
         super().__init__(setup, store)
         self.config = config
+        self._length: int | None = None
+        """The fixed length that was in force last."""
         self._due: Asked | None = None
         """What is answered once the engine is ready."""
         self._resting: asyncio.Task[None] | None = None
         """The models on their way out of memory."""
-        self._stepped_back = self._told = False
+        self._stepped_back = self._told = self._leaving = False
         self._used = setup.clock()
         self._not_kept: set[str] = set()
         """Why caches could not be kept, as far as it has been said."""
@@ -75,7 +83,7 @@ class AnsweringScreen(Desk):
 
     def _load(self) -> None:
         self.state = "loading"
-        self.run_worker(self._load_pair(), group="engine", exclusive=True)
+        self.run_worker(self._load_pair, group="engine", exclusive=True)
 
     async def _load_pair(self) -> None:
         if self._resting is not None:
@@ -114,8 +122,9 @@ class AnsweringScreen(Desk):
     async def close(self) -> None:
         """End the engine; what is typed or waits, what there is of an answer and what was read stay."""
         with self.telling():
-            self.chat.store.set_unsent(self.chat.branch.id, as_kept(self.composer.held))
-        self.composer.busy = True
+            self.chat.store.set_unsent(self.chat.branch.id, as_kept(self.unsent))
+        self._leaving = True
+        self.line_up()
         await self.chat.close()
         await self._end(self.chat.break_off)
 
@@ -126,7 +135,7 @@ class AnsweringScreen(Desk):
         return () if loaded is None else (loaded.target, *([loaded.draft] if loaded.draft else []))
 
     def _look_around(self) -> None:
-        self.run_worker(self._look(), group="look", exclusive=True)
+        self.run_worker(self._look, group="look", exclusive=True)
 
     async def _look(self) -> None:
         """See what the engine holds; where nobody was here for long, let it rest, or keep what it has read."""
@@ -163,7 +172,8 @@ class AnsweringScreen(Desk):
     async def action_cycle(self) -> None:
         """Automatic, off, fixed: from the next round on, also in the middle of an answer."""
         now = self.chat.speculation
-        fixed = self.chat.settings.speculation.length or FIXED
+        self._length = now.length or self._length
+        fixed = self._length or self.chat.settings.speculation.length or FIXED
         following = {
             "auto": Speculation(mode="off", rule=now.rule),
             "off": Speculation(mode="fixed", length=fixed, rule=now.rule),
@@ -203,7 +213,7 @@ class AnsweringScreen(Desk):
         if asked.go_on and self.chat.shows_writing:
             await self.conversation.show(self.chat.branch.entries[:-1])
         await self.show_writing()
-        self.run_worker(self._answer(request), group="answer", exclusive=True)
+        self.run_worker(partial(self._answer, request), group="answer", exclusive=True)
 
     async def _answer(self, request: Request) -> None:
         if not await self.chat.answer(request) and self.chat.writing is not None:
@@ -254,7 +264,8 @@ class AnsweringScreen(Desk):
 
     def line_up(self) -> None:
         """What is sent while an answer is being written, or waits to be, has to wait; until then Esc ends it."""
-        self.conversation.busy = self.composer.busy = self.state == "writing" or self._due is not None
+        self.conversation.busy = self.state == "writing" or self._due is not None
+        self.composer.busy = self.conversation.busy or self._leaving
 
     def watch_state(self) -> None:
         """Show in classes and keys what can be done."""
@@ -323,7 +334,9 @@ class AnsweringScreen(Desk):
     async def _streamed(self, event: Bridge.TextStreamed) -> None:
         if self.chat.writing is None:
             return
-        self.status.show_writing(event.live)
+        if self.chat.shows_writing:
+            await self.conversation.write(event.text, event.trace, self.chat.writing.opening)
+        self.status.show_writing(event.live)  # last, so that all is drawn at once
         self.panel.live = event.live
         try:
             self.chat.take(event.text, event.trace)
@@ -331,8 +344,6 @@ class AnsweringScreen(Desk):
             if not self._told:
                 self.notify(str(error), severity="error", markup=False)
             self._told = True
-        if self.chat.shows_writing:
-            await self.conversation.write(event.text, event.trace, self.chat.writing.opening)
 
     @on(Bridge.AnswerFinished)
     async def _finished(self, event: Bridge.AnswerFinished) -> None:
@@ -355,11 +366,15 @@ class AnsweringScreen(Desk):
         if bell == "sound":
             self.app.bell()
         elif bell == "notice":
-            self.app.notify_terminal("Paceline", "The answer is here.")
+            self.post_message(self.NoticeWanted("Paceline: the answer is here"))
 
     @on(Bridge.RequestFailed)
     async def _failed(self, event: Bridge.RequestFailed) -> None:
-        await self._broken(str(event.error), "ready" if self.state == "writing" else "dead")
+        writing = self.state == "writing"
+        if not writing:  # the pair before has made room for the one that could not be loaded
+            self.loaded = None
+            self.chat.let_go()
+        await self._broken(str(event.error), "ready" if writing else "dead")
 
     @on(Bridge.EngineDied)
     async def _died(self, event: Bridge.EngineDied) -> None:
@@ -381,6 +396,11 @@ class AnsweringScreen(Desk):
             self.notify(why, severity="error", timeout=15, markup=False)
         else:
             await self.conversation.notice(why, "error")
+
+    @property
+    def unsent(self) -> Unsent:
+        """What is typed and not sent: for whoever builds on this."""
+        return Unsent(self.composer.held)
 
     async def take_back(self) -> None:
         """A question had no answer: whoever builds on this may give it back."""

@@ -60,6 +60,8 @@ class ChatScreen(ConversingScreen):
     @on(Composer.Submitted)
     async def send(self, event: Composer.Submitted) -> None:
         """Ask, now or as soon as the engine is ready."""
+        if not any(one is event.draft for one in self.composer.waiting.drafts):
+            return  # it was taken back, or its conversation left, before this was heard
         if self.state == "dead":
             self.composer.refuse()
             self.notify("The engine is not running: F5 starts it again.", severity="warning", markup=False)
@@ -67,6 +69,7 @@ class ChatScreen(ConversingScreen):
         if self.answering:
             self.composer.refuse()
             return
+        aside = self.unsent.aside
         try:
             entry = await self._say(event.draft)
         except AppError as error:
@@ -75,6 +78,8 @@ class ChatScreen(ConversingScreen):
             return
         self.composer.busy = True
         await self.composer.accept(event.draft)
+        if aside != Draft(""):
+            await self.composer.put(aside)
         await self.conversation.add(entry, follow=not event.waited)
         self.sidebar.opened = self.chat.branch.id
         self.sidebar.reload()
@@ -87,12 +92,12 @@ class ChatScreen(ConversingScreen):
         """Keep what is said, or the answer that was put in other words."""
         branch, at = self.chat.branch, self.chat.branch.index(self.editing)
         self.chat.keep_answer()
-        role = "user" if at is None else branch.entries[at].role
+        before = None if at is None else branch.entries[at]
         if at is not None:
             branch.cut(at)
             await self.conversation.show(branch.entries)
         self.edit(None)
-        return branch.say(draft) if role == "user" else branch.correct(draft)
+        return branch.say(draft) if before is None or before.role == "user" else branch.correct(draft, before)
 
     async def _ask(self, asked: Asked) -> None:
         try:
@@ -110,10 +115,10 @@ class ChatScreen(ConversingScreen):
     def _paused(self, event: Composer.Paused) -> None:
         """Keep what is typed, and have what is sure of it read."""
         self.seen()
+        with self.telling():
+            self.chat.store.set_unsent(self.chat.branch.id, as_kept(self.unsent))
         if self.editing is not None:
             return
-        with self.telling():
-            self.chat.store.set_unsent(self.chat.branch.id, as_kept(self.composer.held))
         if self.state == "ready" and not is_blank(event.draft.text):
             self.run_worker(partial(self.chat.prepare, event.draft.message), group="prepare", exclusive=True)
         elif self.state == "asleep" and not is_blank(event.draft.text):
@@ -127,6 +132,8 @@ class ChatScreen(ConversingScreen):
             self.notify("One answer at a time: Esc stops this one.", markup=False)
         elif self.composer.waiting.drafts:
             self.notify("A message waits its turn: Esc takes it back.", markup=False)
+        elif self.editing is not None:
+            self.notify("A message is being written anew: Enter sends it, Esc leaves it.", markup=False)
         else:
             return False
         return True
@@ -140,7 +147,6 @@ class ChatScreen(ConversingScreen):
             why = "the engine is not running: F5 starts it again" if self.state == "dead" else "one answer at a time"
             self.notify(f"Not now: {why}.", markup=False)
             return
-        self.edit(None)
         question = self.chat.branch.entries[at].role == "user"
         self.chat.branch.cut(at + 1 if question else at)
         await self.conversation.show(self.chat.branch.entries)
@@ -165,7 +171,6 @@ class ChatScreen(ConversingScreen):
             return
         half = self.chat.branch.entries[at]
         if half.role == "assistant" and half.ending:
-            self.edit(None)
             self.chat.branch.cut(at + 1)
             await self._ask(Asked(self.chat.branch, go_on=True))
 
@@ -179,7 +184,6 @@ class ChatScreen(ConversingScreen):
         """Go on behind this message in another way; what followed stays as a version."""
         at = self.chat.branch.index(event.entry_id)
         if at is not None and not self._is_busy():
-            self.edit(None)
             self.chat.branch.cut(at + 1)
             await self.conversation.show(self.chat.branch.entries)
             self.prompt.focus()
@@ -191,7 +195,6 @@ class ChatScreen(ConversingScreen):
             return
         with self.telling():
             if self.chat.branch.take(event.entry_id, event.step):
-                self.edit(None)
                 await self.conversation.show(self.chat.branch.entries, follow=False)
                 self.conversation.reveal(at)
                 self.show_last()

@@ -10,13 +10,14 @@ from textual import on
 from textual.binding import Binding
 
 from app import attachments
-from app.attachments import Draft, as_kept, of_kept
+from app.attachments import Draft, Unsent, as_kept, of_kept
 from app.errors import NotStored
 from app.screens.answering import AnsweringScreen
 from app.settings import Window
 from app.setup import Setup
 from app.store.store import Store
 from app.transcript import Entry
+from app.widgets.composer import joined
 from app.widgets.conversation import Conversation
 from app.widgets.prompt import is_blank
 from app.widgets.sidebar import Sidebar
@@ -42,8 +43,8 @@ class ConversingScreen(AnsweringScreen):
         self.show_window(self.chat.settings.window)
         with self.telling():
             self.composer.remember(self.chat.store.inputs())
-            await self.composer.put(of_kept(self.chat.store.unsent()))
-        self.run_worker(self._clean_up(), group="cleaning")
+            await self._go_on_typing(of_kept(self.chat.store.unsent()))
+        self.run_worker(self._clean_up, group="cleaning")
 
     def show_window(self, window: Window) -> None:
         """Show answers as the settings of the window have it."""
@@ -63,7 +64,7 @@ class ConversingScreen(AnsweringScreen):
             self.chat.open(conversation)
             await self.conversation.show(self._settled())
             await self.show_writing()
-            await self.composer.put(of_kept(typed))
+            await self._go_on_typing(of_kept(typed))
             self.line_up()
             at = self.chat.branch.index(message)
             if at is not None and at < len(self._settled()):
@@ -75,11 +76,26 @@ class ConversingScreen(AnsweringScreen):
 
     async def _leave(self) -> None:
         """Keep what is typed here, and what waits, with the conversation that is left."""
-        held = self.composer.held if self.editing is None else self._set_aside
         with suppress(NotStored):  # it has been deleted
-            self.chat.store.set_unsent(self.chat.branch.id, as_kept(held))
+            self.chat.store.set_unsent(self.chat.branch.id, as_kept(self.unsent))
         self.edit(None)
         await self.composer.clear()
+
+    @property
+    def unsent(self) -> Unsent:
+        """What is typed here, be it a message that is written anew."""
+        if self.editing is None:
+            return Unsent(self.composer.held)
+        return Unsent(self.composer.held, self.editing, self._set_aside)
+
+    async def _go_on_typing(self, typed: Unsent) -> None:
+        """Bring back what was typed in this conversation; beside what it was to replace, where that is not here."""
+        if self.chat.branch.index(typed.anew) is None:
+            await self.composer.put(joined((typed.aside, typed.draft)))
+            return
+        self._set_aside = typed.aside
+        await self.composer.put(typed.draft)
+        self.edit(typed.anew)
 
     def _settled(self) -> tuple[Entry, ...]:
         """The messages that are whole: not the one that is being gone on with."""
@@ -90,7 +106,7 @@ class ConversingScreen(AnsweringScreen):
 
     def _unsent(self, conversation: int | None) -> str:
         if conversation == self.chat.branch.id:
-            return as_kept(self.composer.held if self.editing is None else self._set_aside)
+            return as_kept(self.unsent)
         store = self.chat.store
         return store.unsent() if conversation is None else store.get(conversation).unsent
 

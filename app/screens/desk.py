@@ -11,8 +11,10 @@ from textual import events, getters
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Footer
 
 from app.bridge import Bridge
@@ -100,6 +102,19 @@ class Desk(Screen[None]):
                 yield Composer(quiet_s=self.setup.quiet_s)
             yield Panel(paint_s=self.setup.paint_s)
         yield Footer(show_command_palette=False)
+
+    def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
+        """Lay out once, and draw it once.
+
+        Textual would do both again for each widget whose size this has changed, though the sizes are what came of it.
+        """
+        size_of_content = Widget.virtual_size
+        before = size_of_content._layout, size_of_content._repaint  # type: ignore[attr-defined]
+        size_of_content._layout = size_of_content._repaint = False  # type: ignore[attr-defined]
+        try:
+            super()._refresh_layout(size, scroll)
+        finally:
+            size_of_content._layout, size_of_content._repaint = before  # type: ignore[attr-defined]
 
     @contextmanager
     def telling(self) -> Iterator[None]:

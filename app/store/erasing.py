@@ -4,6 +4,7 @@ The one invariant: a purge that is cut short, by a crash too, is gone on with by
 erased cannot be restored, and a note stands until the terms of all that was erased are out of the index.
 """
 
+import secrets
 import sqlite3
 from collections.abc import Iterator
 
@@ -22,7 +23,7 @@ def condemn(database: Database, before: int) -> tuple[int, ...]:
     """Mark what was deleted before a time as what is erased now, with what a purge before has left; its numbers."""
     with database.writing() as connection:
         if connection.execute("UPDATE conversation SET deleted = 0 WHERE deleted < ?", (before,)).rowcount:
-            desk.keep_note(connection, _UNWIPED, "yes")
+            desk.keep_note(connection, _UNWIPED, secrets.token_hex(8))
         return tuple(row[0] for row in connection.execute("SELECT id FROM conversation WHERE deleted = 0"))
 
 
@@ -35,7 +36,7 @@ def steps(database: Database, condemned: tuple[int, ...]) -> Iterator[None]:
                 more = _erase_some(connection, conversation)
             yield
     with database.reading() as connection:
-        unwiped = bool(desk.note(connection, _UNWIPED))
+        unwiped = desk.note(connection, _UNWIPED)
     if not unwiped:
         return
     for table in search.TABLES:
@@ -47,7 +48,8 @@ def steps(database: Database, condemned: tuple[int, ...]) -> Iterator[None]:
             yield
     database.forget_log()
     with database.writing() as connection:
-        desk.forget_note(connection, _UNWIPED)
+        if desk.note(connection, _UNWIPED) == unwiped:  # else another window has erased more meanwhile
+            desk.forget_note(connection, _UNWIPED)
 
 
 def _erase_some(connection: sqlite3.Connection, conversation: int) -> bool:

@@ -127,7 +127,7 @@ def _trace(record: msgspec.Raw) -> tuple[TokenTrace, ...]:
 def _section(entry: Entry) -> Iterator[str]:
     """The heading, the text and what is to be said about it."""
     yield "## You" if entry.role == "user" else f"## {entry.answer.target if entry.answer else 'Answer'}"
-    yield entry.text
+    yield entry.opening + entry.text
     if entry.attachments:
         yield f"*With {', '.join(entry.attachments)}*"
     if entry.ending:

@@ -20,8 +20,8 @@ from engine.config import Speculation
 
 WIDE = 110
 """Columns of a window from which on there is room for the panel beside the conversation."""
-PAINT_S = 0.15
-"""Least seconds between two paintings while an answer is written."""
+PAINT_S = 1.0
+"""Least seconds between two paintings while an answer is written: figures that change faster cannot be read."""
 ROOMY = 46
 """Lines from which on there is room for blank ones between the sections."""
 

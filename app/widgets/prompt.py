@@ -41,6 +41,8 @@ class Prompt(TextArea):
     """A text area that knows when it is sent."""
 
     BINDINGS = [
+        Binding("enter", "send", "Send", id="prompt.send", show=False,
+                tooltip="Send the message; in a burst of several lines Enter is a line of a paste"),
         Binding("shift+enter,ctrl+j", "break_line", "New line", id="prompt.break_line", show=False,
                 tooltip="Break the line; Enter sends"),
         Binding("ctrl+g", "edit", "Editor", id="prompt.edit", show=False,
@@ -82,6 +84,11 @@ class Prompt(TextArea):
         self._recall = Recall()
 
     # Enter, and what a paste is
+
+    def action_send(self) -> None:
+        """Send what stands here, as Enter does that is pressed by hand."""
+        self._settle(send=False)
+        self.post_message(self.Submitted(self.text))
 
     def action_break_line(self) -> None:
         """Break the line at the cursor."""

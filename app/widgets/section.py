@@ -1,6 +1,5 @@
 """One section of the side panel: a heading and a few lines, painted anew only where they have changed."""
 
-from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
@@ -26,19 +25,13 @@ class Section(Static):
             return
         drawn = Content("\n").join([self._heading(width), self._part(view, width)])
         if not drawn.is_same(self._shown):
-            taller = self._shape(drawn, width) != self._shape(self._shown, width)
+            taller = drawn.get_height({}, width) != self._shown.get_height({}, width)
             self._shown = drawn
             self.update(drawn, layout=taller)
 
     def _heading(self, width: int) -> Content:
         rule = "─" * max(0, width - len(self._term) - 1)
         return Content.assemble((self._term, "bold"), " ", (rule, "$border-blurred"))
-
-    @staticmethod
-    def _shape(content: Content, width: int) -> tuple[int, list[str]]:
-        """What the height depends on: how many lines there are, and the text of those that wrap."""
-        lines = content.plain.split("\n")
-        return len(lines), [line for line in lines if cell_len(line) > width]
 
     def on_resize(self) -> None:
         """Draw for the new width."""

@@ -5,7 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.attachments import MAX_BYTES, Attachment, Draft, dropped, joined, plain_lines, read, split
+from app.attachments import (
+    KEPT,
+    MAX_BYTES,
+    Attachment,
+    Draft,
+    Unsent,
+    as_kept,
+    dropped,
+    joined,
+    of_kept,
+    plain_lines,
+    read,
+    split,
+)
 from app.errors import AttachmentRefused
 from app.path_completion import candidates, word_before
 
@@ -155,3 +168,22 @@ def test_candidates_are_folders_first_then_names_that_begin_like_the_word(tmp_pa
 
 def test_plain_lines() -> None:
     assert plain_lines("a\r\n\r\nb\rc\tд\x9b2J") == "a\n\nb\nc\tд␦2J"
+
+
+@given(
+    st.text(),
+    st.lists(st.builds(Attachment, st.text(), st.text(), st.integers(0))),
+    st.none() | st.integers(1),
+    st.text(),
+)
+def test_what_is_not_sent_is_kept_as_it_is(
+    text: str, given_files: list[Attachment], anew: int | None, aside: str
+) -> None:
+    unsent = Unsent(Draft(text, tuple(given_files)), anew, Draft(aside) if anew else Draft(""))
+    if not text.startswith(KEPT):
+        assert of_kept(as_kept(unsent)) == unsent
+
+
+@pytest.mark.parametrize("typed", [KEPT, KEPT + "{}", KEPT + "[]", KEPT + '{"text": 1, "files": 2}', KEPT + "[" * 9999])
+def test_what_was_typed_like_that_is_text(typed: str) -> None:
+    assert of_kept(typed) == Unsent(Draft(typed))

@@ -37,3 +37,8 @@ def test_without_a_tmux_nobody_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not clipboard.inside_tmux({"TMUX": "x"})
     clipboard.tell_tmux("to nobody")  # says nothing
+
+
+def test_a_notice_is_told_to_the_terminal_and_through_a_tmux() -> None:
+    assert clipboard.notice("here\x07", tmux=False) == "\x1b]9;here␇\x1b\\"
+    assert clipboard.notice("here", tmux=True) == "\x1bPtmux;\x1b\x1b]9;here\x1b\x1b\\\x1b\\"

@@ -255,6 +255,14 @@ async def _restart(win: Window, press: Press) -> None:
 # The prompt
 
 
+@KEYS.of("prompt.send")
+async def _send(win: Window, press: Press) -> None:
+    await win.keys("a")
+    await press()
+    await win.until(lambda: win.client.requests)
+    assert win.client.requests[-1].messages[-1].content == "a"
+
+
 @KEYS.of("prompt.break_line")
 async def _break_line(win: Window, press: Press) -> None:
     await win.keys("a")

@@ -100,9 +100,8 @@ def test_what_was_chosen_by_hand_is_loaded_the_next_time_and_what_was_said_for_o
     shelf: ModelShelf, tmp_path: Path
 ) -> None:
     mine, other = added(shelf, tmp_path), added(shelf, tmp_path, "Other.gguf")
-    assert not shelf.ready()
     shelf.config_of(mine, other)
-    assert not ModelShelf(Settings()).ready()
+    assert ModelShelf(Settings()).config().draft is None, "it was not used yet"
     shelf.used()
     again = ModelShelf(Settings())
     assert again.ready()
@@ -115,6 +114,13 @@ def test_what_was_chosen_by_hand_is_loaded_the_next_time_and_what_was_said_for_o
     shelf.config_of(mine, None)
     shelf.used()
     assert again.config().draft is None
+
+
+def test_a_model_of_ones_own_is_taken_where_no_pair_is_installed(shelf: ModelShelf, tmp_path: Path) -> None:
+    assert not shelf.ready()
+    mine = added(shelf, tmp_path)
+    assert shelf.ready()
+    assert (shelf.config().target_name, shelf.config().draft) == (mine, None)
 
 
 def test_models_used_last_that_are_gone_are_told(shelf: ModelShelf, tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from app.caches import Caches
 from app.errors import StoreError
 from app.options import Options
 from app.screens.chat import ChatScreen
-from app.settings import Settings
+from app.settings import Bell, Settings
 from app.store.database import Database
 from app.store.store import Store
 from app.transcript import Entry
@@ -396,6 +397,42 @@ async def test_leaving_an_edit_brings_back_what_was_being_typed() -> None:
         assert contents(engine) == ["one", "first", "two"]
 
 
+@pytest.mark.parametrize("quits", [False, True])
+async def test_a_message_that_is_written_anew_is_gone_on_with_where_it_was_left(tmp_path: Path, quits: bool) -> None:
+    """In another run, or after a look at another conversation; what stood in the prompt before is behind it."""
+    file = tmp_path / "conversations.db"
+    store = Store(Database.open(file))
+    app, engine = chat_app(store=lambda: store)
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        number = screen.chat.branch.id
+        screen.prompt.text = "half a thought"
+        screen.post_message(wanted(screen, ChatMessage.EditWanted, 0))
+        await until(pilot, lambda: screen.prompt.text == "one")
+        screen.prompt.text = "one, and more"
+        if quits:
+            await app.action_quit()
+        else:
+            await screen.open(None)
+            assert screen.prompt.text == ""
+            await go_on(pilot, screen, number)
+    if quits:
+        store = Store(Database.open(file))
+        again, _ = chat_app(store=lambda: store)
+        async with again.run_test(size=(160, 50)) as pilot:
+            await go_on(pilot, await ready(pilot, again), number)
+
+
+async def go_on(pilot: Pilot[None], screen: ChatScreen, conversation: int | None) -> None:
+    """With the message that was being written anew, and then with what was typed before it."""
+    await screen.open(conversation)
+    assert screen.prompt.text == "one, and more"
+    assert screen.editing is not None
+    await pilot.press("escape")
+    await until(pilot, lambda: screen.prompt.text == "half a thought")
+    assert screen.editing is None
+
+
 class Refusing(Store):
     """A store that a full disk stands under once `full` is set."""
 
@@ -433,6 +470,8 @@ async def test_a_conversation_with_a_mode_of_its_own_is_switched_by_the_key_too(
         await pilot.press("f2")
         await say(pilot, app, engine, "two", "second")
         assert engine.client.requests[-1].speculation == Speculation()
+        await pilot.press("f2", "f2")
+        await until(pilot, lambda: screen.chat.speculation == Speculation(mode="fixed", length=7))
         await pilot.press("ctrl+n")
         await until(pilot, lambda: screen.chat.branch.id is None)
         assert screen.chat.speculation == Speculation()
@@ -447,3 +486,16 @@ async def test_the_models_do_not_rest_right_after_they_were_loaded() -> None:
         screen._used -= 61
         await screen._look()
         assert screen.state == "asleep"
+
+
+@pytest.mark.parametrize(("bell", "rung"), [("off", []), ("sound", ["bell"]), ("notice", ["notice"])])
+async def test_the_end_of_an_answer_is_told_as_it_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, bell: Bell, rung: list[str]
+) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(ChatApp, "bell", lambda _: heard.append("bell"))
+    monkeypatch.setattr("app.tui.notice", lambda _, tmux: heard.append("notice") or "")
+    app, engine = chat_app(settings=Settings(bell=bell))
+    async with app.run_test() as pilot:
+        await say(pilot, app, engine, "one", "first")
+        await until(pilot, lambda: heard == rung)

@@ -25,7 +25,7 @@ LEFT = [b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?20
 class Terminal:
     """A program in a terminal of 80 by 24."""
 
-    def __init__(self, home: Path, *options: str) -> None:
+    def __init__(self, home: Path, *options: str, **variables: str) -> None:
         self.descriptor, inner = pty.openpty()
         termios.tcsetwinsize(inner, (24, 80))
         self.process = subprocess.Popen(
@@ -34,7 +34,7 @@ class Terminal:
             stdout=inner,
             stderr=inner,
             cwd=ROOT,
-            env={**os.environ, "PACELINE_HOME": str(home), "TERM": "xterm-256color"},
+            env={**os.environ, "PACELINE_HOME": str(home), "TERM": "xterm-256color", **variables},
             start_new_session=True,
         )
         os.close(inner)
@@ -90,6 +90,24 @@ def test_a_question_is_answered_and_ctrl_q_leaves_the_terminal_as_it_was(termina
     assert terminal.end() == 0
     assert all(code in terminal.seen for code in LEFT)
     assert b"Traceback" not in terminal.seen
+
+
+@pytest.mark.parametrize("variables", [{"TERM": "xterm"}, {"TERM": "vt100"}, {"TERM": "screen", "NO_COLOR": "1"}])
+def test_it_works_on_lesser_terminals(tmp_path: Path, variables: dict[str, str]) -> None:
+    one = Terminal(tmp_path, "--demo", **variables)
+    try:
+        one.read_until(b"demo-draft")
+        one.write(b"hello\r")
+        one.read_until(b"scripted demo")
+        one.write(b"\x11")
+        assert one.end() == 0
+        assert b"Traceback" not in one.seen
+        if "NO_COLOR" in variables:
+            assert b";2;" not in one.seen  # no colour of 24 bits
+    finally:
+        one.process.kill()
+        one.process.wait()
+        os.close(one.descriptor)
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])

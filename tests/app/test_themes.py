@@ -130,7 +130,7 @@ def test_origins_differ_for_every_eye(palette: Palette, eye: tuple[tuple[float, 
 
 
 def test_origins_differ_without_any_colour() -> None:
-    for field in ("letter", "filling", "short", "name", "style"):
+    for field in ("filling", "short", "name", "style"):
         assert len({getattr(look, field) for look in LOOKS.values()}) == len(LOOKS)
 
 

@@ -107,7 +107,7 @@ MEANT = {
     "on_markdown_link_clicked", "_on_key", "_on_paste", "_update_rows", "_update_from_block", "_fatal_error",
     "_watch_show_vertical_scrollbar", "HORIZONTAL_BREAKPOINTS", "get_content_height",
     "BLANK", "COMMANDS", "copy_to_clipboard", "action_cursor_down", "action_cursor_up", "anchor", "arrange",
-    "watch_scroll_y",
+    "watch_scroll_y", "_refresh_layout",
 }  # fmt: skip
 """What the window overrides on purpose."""
 
