@@ -8,9 +8,11 @@ said is the recording, whatever is drafted, so that only time can differ.
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace as altered
 
 from engine.backends.toy import ToyVocabulary
 from engine.bounds import check_drop, check_pass, check_rewind, check_room
@@ -38,6 +40,8 @@ class Recording(Frozen, frozen=True, kw_only=True):
     kind: str
     prompt: tuple[int, ...]
     answer: tuple[int, ...]
+    size: int = 0
+    """Ids are below it; 0: as they were recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +127,16 @@ class Knowing:
         """Nothing to free."""
 
 
-def narrowed(recording: Recording) -> tuple[Recording, int]:
-    """The recording with its ids counted through, which makes rows small, and how many there are."""
-    names = {token: at for at, token in enumerate(dict.fromkeys((*recording.prompt, *recording.answer)))}
-    prompt, answer = (tuple(names[token] for token in ids) for ids in (recording.prompt, recording.answer))
-    return Recording(kind=recording.kind, prompt=prompt, answer=answer), max(2, len(names))
+def narrowed(*recordings: Recording) -> list[Recording]:
+    """The recordings with their ids counted through, which makes rows small; alike in all, as experience needs it."""
+    ids = chain.from_iterable((*one.prompt, *one.answer) for one in recordings)
+    names = {token: at for at, token in enumerate(dict.fromkeys(ids))}
+
+    def named(tokens: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(names[token] for token in tokens)
+
+    size = max(2, len(names))
+    return [altered(one, prompt=named(one.prompt), answer=named(one.answer), size=size) for one in recordings]
 
 
 def rehearse(
@@ -143,7 +152,9 @@ def rehearse(
     `experience` goes on from before where it is given; `truth` is what target passes really take, where the planner is
     to begin with wrong costs.
     """
-    recording, size = narrowed(recording)
+    if not recording.size:
+        [recording] = narrowed(recording)
+    size = recording.size
     said, clock = (*recording.prompt, *recording.answer), Clock()
     takes, draft_ms = truth or costs.target, costs.drafts["model"].ms if agrees else 0.0
 

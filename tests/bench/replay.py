@@ -1,15 +1,19 @@
 """Planners compared in seconds: recorded answers played again on cost tables, by kind of text.
 
 `record FILE` has the coder pair's target answer the prompts of `paceline bench` and keeps the ids; with a file, every
-answer is played with speculation off, at fixed lengths and in auto, on the tables below or on the one that `bench`
-measured.  Answers share one experience, in order, as they would in a chat; each half is judged by what was learned on
-the way there.  Run: PACELINE_TEST_TARGET=... python tests/bench/replay.py record FILE | FILE [table]
+answer is played with speculation off, at fixed lengths and in auto, on the tables below.  Auto plays them in several
+orders, with one answer to each prompt in each, so that no answer is planned by another one to the same prompt; those of
+an order share one experience, as they would in a chat.
+
+Run: PACELINE_TEST_TARGET=... python tests/bench/replay.py record FILE | FILE [table]
 """
 
+import random
 import statistics
 import sys
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,18 +27,20 @@ from engine.events import Finished
 from engine.experience import Experience
 from engine.experiments.bench_prompts import KINDS
 from engine.experiments.hindsight import hindsight, right_offers
-from engine.experiments.rehearsal import Recording, rehearse
+from engine.experiments.rehearsal import Recording, narrowed, rehearse
+from engine.experiments.turns import mean
 
 TABLES = {
-    "q4_k_m": {1: 28, 2: 47, 3: 60, 4: 72, 5: 91, 6: 106, 7: 123, 8: 128, 16: 146, 20: 194, 24: 222, 32: 254, 48: 373,
-               64: 461, 65: 490},
+    "q4_k_m": {1: 26.7, 2: 51.8, 3: 68.2, 4: 85.6, 5: 101, 6: 115, 7: 131, 8: 138, 16: 161, 20: 205, 24: 232, 32: 290,
+               48: 403, 64: 500, 65: 530},
     "q4_0": {1: 24, 2: 45, 3: 60, 4: 45, 5: 62, 6: 77, 7: 93, 8: 77, 12: 105, 16: 106, 32: 200, 64: 390, 65: 410},
     "flat": {1: 10, 8: 10.5, 16: 11, 64: 16, 65: 16},
 }  # fmt: skip
 """Milliseconds by width: the 1.5B on two cores, as shipped and as Q4_0, and a simulated GPU."""
 FIXED = (3, 7, 15, 31, 63)
-LEAST = 256
-"""Tokens of an answer that is recorded, or more where its kind has more."""
+ORDERS = 8
+SEEDS = (1, 2)
+"""Of the sampled answers to each prompt."""
 
 
 def table(name: str) -> Costs:
@@ -57,12 +63,12 @@ def record(file: Path) -> None:
     loaded = engine(model_path("TARGET"), n_ctx=8192)
     found = []
     prompts = [(name, prompt, kind.tokens) for name, kind in KINDS.items() for prompt in kind.prompts]
-    for temperature in (0.0, 0.8):
+    for temperature, seed in ((0.0, SEEDS[0]), *((0.8, seed) for seed in SEEDS)):
         for name, prompt, tokens in prompts:
             request = Request(
                 messages=(Message(role="user", content=prompt),),
-                sampling=Sampling(temperature=temperature, seed=1),
-                max_tokens=max(LEAST, tokens),
+                sampling=Sampling(temperature=temperature, seed=seed),
+                max_tokens=tokens,
             )
             *_, last = loaded.answer(request)
             assert isinstance(last, Finished)
@@ -75,19 +81,35 @@ def record(file: Path) -> None:
 def compare(file: Path, name: str) -> None:
     """A line a kind: ratios to off."""
     costs = table(name)
-    found: dict[str, list[dict[str, float]]] = defaultdict(list)
-    experience = Experience(costs, PRIORS)
-    for recording in msgspec.json.decode(file.read_bytes(), type=list[Recording]):
-        off = rehearse(recording, Speculation(mode="off"), costs).pace
+    recordings = narrowed(*msgspec.json.decode(file.read_bytes(), type=list[Recording]))
+    off = [rehearse(one, Speculation(mode="off"), costs).pace for one in recordings]
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for at, auto in orders(recordings, costs):
+        found[recordings[at].kind]["auto"].append(auto / off[at])
+    for recording, plain in zip(recordings, off, strict=True):
+        line = found[recording.kind]
+        for k in FIXED:
+            fixed = Speculation(mode="fixed", length=k)
+            line[str(k)].append(rehearse(recording, fixed, costs).pace / plain)
         right = right_offers(LookupDrafter(frozenset()), recording.prompt, recording.answer)
-        line = {"auto": rehearse(recording, Speculation(), costs, experience).pace / off}
-        line |= {str(k): rehearse(recording, Speculation(mode="fixed", length=k), costs).pace / off for k in FIXED}
-        line["perfect"] = hindsight(len(recording.prompt), right, costs.target) or 1.0
-        found[recording.kind].append(line)
-    print(name)
-    for kind, lines in found.items():
-        means = {key: statistics.harmonic_mean([line[key] for line in lines]) for key in lines[0]}
-        print(f"{kind:24}" + "".join(f"  {key} {value:.2f}" for key, value in means.items()))
+        line["perfect"].append(hindsight(len(recording.prompt), right, costs.target) or 1.0)
+    print(f"{name}: all kinds {mean([ratio for line in found.values() for ratio in line['auto']]):.4f}")
+    for kind, line in found.items():
+        print(f"{kind:24}" + "".join(f"  {key} {statistics.harmonic_mean(line[key]):.2f}" for key in line))
+
+
+def orders(recordings: list[Recording], costs: Costs) -> Iterator[tuple[int, float]]:
+    """Which recording was played in auto, and at what pace, order after order."""
+    prompts: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for at, recording in enumerate(recordings):
+        prompts[recording.prompt].append(at)
+    for order in range(ORDERS):
+        draw = random.Random(order)
+        chosen = [draw.choice(answers) for answers in prompts.values()]
+        draw.shuffle(chosen)
+        experience = Experience(costs, PRIORS)
+        for at in chosen:
+            yield at, rehearse(recordings[at], Speculation(), costs, experience).pace
 
 
 if __name__ == "__main__":
