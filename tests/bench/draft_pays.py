@@ -54,6 +54,8 @@ def main(turns: int = 4, kind: str = "coding") -> None:
     """A line a mode: the ratio to off with its interval, what theory says, and the one to the other."""
     header(f"a draft model alone on {kind}")
     loaded = engine(model_path("TARGET"), model_path("DRAFT"), n_ctx=4096)
+    for _ in loaded.study():  # what the window measures while nobody waits
+        pass
     loaded._lookup = NoLookup(loaded.pair.target.vocab.eog)
     found = defaultdict[str, list[list[tuple[float, float | None, float | None, str]]]](list)
     for prompt in KINDS[kind].prompts:
