@@ -27,6 +27,9 @@ Row = tuple[
 ]
 """Id, parent, created, version, versions, and the columns of ENTRY."""
 
+_PIECE = 512
+"""Tokens that are written down at once."""
+
 _Traced = tuple[Origin, str, float, float | None, tuple[str, float, float | None] | None]
 
 
@@ -83,18 +86,23 @@ def to_answer(record: bytes | None, text: str | None = None) -> Answer | None:
 
 
 def of_trace(trace: Sequence[TokenTrace]) -> bytes:
-    """A trace as bytes; chances keep four digits."""
-    rows = [
-        (
-            token.origin,
-            clean(token.text),
-            _short(token.target),
-            _short(token.draft),
-            token.refused and (clean(token.refused.text), _short(token.refused.target), _short(token.refused.draft)),
-        )
-        for token in trace
-    ]
-    return zlib.compress(msgspec.json.encode(rows))
+    """A trace as bytes; chances keep four digits.  It goes piece by piece, so that a long one takes no more room."""
+    packer, packed = zlib.compressobj(), []
+    for at in range(0, len(trace), _PIECE):
+        rows = msgspec.json.encode([_row(token) for token in trace[at : at + _PIECE]])
+        packed.append(packer.compress((b"," if at else b"[") + rows[1:-1]))
+    return b"".join((*packed, packer.compress(b"]" if packed else b"[]"), packer.flush()))
+
+
+def _row(token: TokenTrace) -> _Traced:
+    other = token.refused
+    return (
+        token.origin,
+        clean(token.text),
+        _short(token.target),
+        _short(token.draft),
+        (clean(other.text), _short(other.target), _short(other.draft)) if other else None,
+    )
 
 
 def to_trace(tokens: bytes) -> tuple[TokenTrace, ...]:

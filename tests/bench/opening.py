@@ -59,7 +59,7 @@ def until(terminal: Terminal, mark: str) -> float:
 def window(home: str) -> tuple[float, float]:
     """Milliseconds from the last letter of a search to its hit, and from Enter to the text of the conversation."""
     with Terminal(home, ["--demo"], SIZE) as terminal:
-        terminal.wait_for("sk something")
+        terminal.ready()
         terminal.read(1.0)
         terminal.type(SEARCH + SOUGHT[:-1])
         terminal.read(0.5)

@@ -106,7 +106,7 @@ class ToyClient:
     async def answer(self, _request: Request) -> AsyncIterator[AnswerEvent]:
         """Bursts, each when its last token is due."""
         self._told.say("begun")
-        draw, begun, at, half = random.Random(1), time.monotonic(), 0, False
+        draw, begun, at = random.Random(1), time.monotonic(), 0
         while at < len(self._tokens) and not self._stopped:
             burst = self._tokens[at : at + draw.randint(1, BURST)]
             at += len(burst)
@@ -114,9 +114,6 @@ class ToyClient:
             origins = [draw.choice(ORIGINS) for _ in burst]
             yield Tokens(text="".join(burst), ids=[1] * len(burst), origins=origins, trace=traced(burst, origins))
             yield one_round(emitted=len(burst), drafted=len(burst), accepted=len(burst) - 1, context=at)
-            if not half and at >= len(self._tokens) // 2:
-                half = True
-                self._told.say("half")
         self._told.say("written")
         yield Finished(answer=answer("".join(self._tokens[:at]), ids=[1] * at))
 
