@@ -6,7 +6,7 @@ drawn stays till its end, so it need not be walked; what unmounted widgets leave
 
 import gc
 
-FULL_EVERY = 50
+FULL_EVERY = 20
 """Collections of the middle generation for each full one; Python's own value is 10."""
 
 

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from app.screens.chat import ChatScreen
 from app.setup import Setup
+from app.store.store import Store
 from app.transcript import Entry
 from app.tui import ChatApp
 from app.widgets.conversation import Conversation
@@ -170,11 +171,12 @@ class Told:
 class Window(ChatApp):
     """The real window, opened on a conversation."""
 
-    def __init__(self, told: Told, client: ToyClient, entries: list[Entry], coloured: bool) -> None:
+    def __init__(self, told: Told, client: ToyClient, entries: list[Entry], coloured: bool, store: Store) -> None:
         async def start(_log: Path) -> ToyClient:
             return client
 
-        super().__init__(Setup(shelf=FakeShelf(installed=True), log=NOWHERE, crash_log=CRASH, start=start))
+        shelf = FakeShelf(installed=True)
+        super().__init__(Setup(shelf=shelf, log=NOWHERE, crash_log=CRASH, start=start, store=lambda: store))
         self._told, self._entries, self._coloured = told, entries, coloured
 
     async def on_ready(self) -> None:
@@ -203,7 +205,9 @@ def main() -> None:
     descriptor, rate, seconds, kind, messages, *coloured = sys.argv[1:]
     told = Told(int(descriptor))
     tokens = tokens_of(kind, round(float(rate) * float(seconds)))
-    Window(told, ToyClient(told, float(rate), tokens), conversation(int(messages)), bool(coloured)).run()
+    with tempfile.TemporaryDirectory() as folder:  # as in real life, conversations are in a file
+        store = Store.open(Path(folder) / "conversations.db")
+        Window(told, ToyClient(told, float(rate), tokens), conversation(int(messages)), bool(coloured), store).run()
 
 
 if __name__ == "__main__":
