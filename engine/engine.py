@@ -135,6 +135,7 @@ class Engine:
 
     @learned.setter
     def learned(self, learned: Learned) -> None:
+        """Go back to this."""
         self._experience.go_back(learned)
 
     def study(self) -> Iterator[None]:

@@ -49,12 +49,6 @@ class AnsweringScreen(Desk):
 
         error: Exception
 
-    @dataclass
-    class NoticeWanted(Message):
-        """The terminal is to tell this, also where the user looks at something else."""
-
-        text: str
-
     loaded: reactive[Loaded | None] = reactive[Loaded | None](None, init=False)
     """What the engine runs."""
 
@@ -358,15 +352,7 @@ class AnsweringScreen(Desk):
         self.seen()
         self.state = "ready"
         self.sidebar.reload()
-        self._ring()
-
-    def _ring(self) -> None:
-        """Say that an answer has ended, where that is wanted."""
-        bell = self.chat.settings.window.bell
-        if bell == "sound":
-            self.app.bell()
-        elif bell == "notice":
-            self.post_message(self.NoticeWanted("Paceline: the answer is here"))
+        self.ring()
 
     @on(Bridge.RequestFailed)
     async def _failed(self, event: Bridge.RequestFailed) -> None:

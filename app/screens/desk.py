@@ -5,6 +5,7 @@ It shows and folds; what is said and answered is for those who build on it.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal
 
 from textual import events, getters
@@ -12,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
+from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
@@ -73,6 +75,12 @@ class Desk(Screen[None]):
         ),
     ]  # fmt: skip
 
+    @dataclass
+    class NoticeWanted(Message):
+        """The terminal is to tell this, also where the user looks at something else."""
+
+        text: str
+
     state: reactive[State] = reactive[State]("loading", init=False)
     """What the engine does: asleep has given its memory back, dead cannot go on by itself."""
 
@@ -123,6 +131,14 @@ class Desk(Screen[None]):
             yield
         except AppError as error:
             self.notify(str(error), severity="error", markup=False)
+
+    def ring(self) -> None:
+        """Say that an answer has ended, where that is wanted."""
+        bell = self.chat.settings.window.bell
+        if bell == "sound":
+            self.app.bell()
+        elif bell == "notice":
+            self.post_message(self.NoticeWanted("Paceline: the answer is here"))
 
     def copy(self, text: str, said: str) -> None:
         """Put a text into the clipboard, also of a terminal far away, and say so."""
