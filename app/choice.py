@@ -113,10 +113,10 @@ def _draft(settings: Settings, library: "Library", pair: str | None, tuned_too: 
     from app import tuned
 
     if (ref := settings.draft) is not None:
-        made = None if ref == "none" else tuned.named(ref)
-        if made and tuned_too:
-            return made
-        return None if ref == "none" else library.resolve(made.draft if made else ref)
+        if ref == "none":
+            return None
+        made = tuned.named(ref)
+        return made if made and tuned_too else library.resolve(made.draft if made else ref)
     ref = library.catalogue.pairs[pair].draft if pair else None
     return library.resolve(ref) if ref else None
 

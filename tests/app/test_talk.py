@@ -397,6 +397,18 @@ async def test_leaving_an_edit_brings_back_what_was_being_typed() -> None:
         assert contents(engine) == ["one", "first", "two"]
 
 
+async def test_what_was_being_typed_comes_back_once_an_edit_is_sent() -> None:
+    app, engine = chat_app()
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await say(pilot, app, engine, "one", "first")
+        screen.prompt.text = "half a thought"
+        screen.post_message(wanted(screen, ChatMessage.EditWanted, 0))
+        await until(pilot, lambda: screen.prompt.text == "one")
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.prompt.text == "half a thought")
+        assert contents(engine) == ["one"]
+
+
 @pytest.mark.parametrize("quits", [False, True])
 async def test_a_message_that_is_written_anew_is_gone_on_with_where_it_was_left(tmp_path: Path, quits: bool) -> None:
     """In another run, or after a look at another conversation; what stood in the prompt before is behind it."""
