@@ -19,7 +19,7 @@ from app.widgets.welcome import Welcome
 from engine.config import Message, Speculation
 from engine.errors import HostDied, LoadFailed, PromptTooLong
 from engine.events import Loaded, Loading
-from tests.app.fakes_shelf import chat_app, until
+from tests.app.fakes_shelf import CONFIG, chat_app, until
 from tests.fakes_client import LOADED, FakeClient, FakeEngine, answer, finished, one_round, reading, tokens
 
 
@@ -432,6 +432,10 @@ async def test_a_load_that_fails_says_why_and_can_be_tried_again() -> None:
         await pilot.press("f5")
         await ready(pilot, app)
         assert len(engine.started) == 1
+        client.loads = [LoadFailed("no memory: take a smaller --ctx")]
+        await screen.load(CONFIG)
+        await until(pilot, lambda: chat(app).state == "dead")
+        assert screen.models == (), "the pair before is gone, too"
 
 
 async def test_a_dead_engine_leaves_conversation_and_half_answer_and_a_key_restarts_it() -> None:

@@ -445,6 +445,28 @@ async def go_on(pilot: Pilot[None], screen: ChatScreen, conversation: int | None
     assert screen.editing is None
 
 
+async def test_what_waits_when_the_window_is_left_is_kept_and_not_said(tmp_path: Path) -> None:
+    """Though the answer that it waits for ends meanwhile."""
+    file = tmp_path / "conversations.db"
+    store = Store(Database.open(file))
+    app, engine = chat_app(store=lambda: store, caches=Caches(tmp_path / "caches"))
+    async with app.run_test(size=(160, 50)) as pilot:
+        screen = await ask(pilot, app, engine, "one")
+        engine.client.send(tokens("half"), one_round())
+        await streamed(pilot, screen, "half")
+        screen.prompt.text = "two"
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.composer.waiting.drafts)
+        number, engine.client.stopping = screen.chat.branch.id, answer("half", "cancelled")
+        engine.client.disk.clear()  # what is kept takes a while
+        await app.action_quit()
+    assert number is not None
+    again = Store(Database.open(file))
+    assert [node.entry.text for node in again.get(number).path] == ["one", "half"]
+    assert again.get(number).unsent == "two"
+    again.close()
+
+
 class Refusing(Store):
     """A store that a full disk stands under once `full` is set."""
 
